@@ -21,6 +21,7 @@ from engine.library.gguf_file import read_header
 from engine.memory.mixing_network import MIXING_FILE
 from engine.models import load as registry
 from engine.models.embedded.weights import Weights
+from engine.models.llama.frequent import FOLDER as FREQUENT
 from engine.models.llama.frequent import MOST_FREQUENT, save_frequent
 from engine.models.llama.gguf_tokenizer import tokenizer_of_header
 from engine.models.stock.token_bytes import load_tokenizer
@@ -258,7 +259,7 @@ def train_memory(
 def frequent(
     model: Annotated[Path, typer.Argument(help="A GGUF with the tokenizer.", exists=True)],
     folders: Annotated[list[Path], typer.Argument(help="Folders with code of many languages.", exists=True)],
-    target: Annotated[Path, typer.Option(help="Where to write them.")],
+    target: Annotated[Path, typer.Option(help="The folder for them; by default the one they ship in.")] = FREQUENT,
     most: Annotated[int, typer.Option(help="How many tokens.")] = MOST_FREQUENT,
 ) -> None:
     """Count which tokens of a large vocabulary come in code: a model's head has only these in the kernel."""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
 from engine.errors import ModelError
@@ -19,7 +19,7 @@ from engine.errors import ModelError
 MOST_FREQUENT = 65_536
 """Of Qwen's tokens so many are 99.7 % of those in code that was not counted; 49,152 are 99.3 %, 32,768 98.4 %."""
 FOLDER = Path(__file__).parent / "frequent"
-_BITS, _DIGEST = "frequent", "tokens"
+_BITS = "frequent"
 
 
 def frequent_tokens(tokenizer: Tokenizer, ends: tuple[int, ...], vocabulary: int) -> NDArray[np.int64] | None:
@@ -27,33 +27,31 @@ def frequent_tokens(tokenizer: Tokenizer, ends: tuple[int, ...], vocabulary: int
 
     ends: tokens that it has in any case. Raises ModelError if a file of ours is damaged.
     """
-    digest = digest_of(tokenizer)
-    for path in sorted(FOLDER.glob("*.safetensors")):
-        try:
-            with safe_open(path, "numpy") as stored:
-                if (stored.metadata() or {}).get(_DIGEST) != digest:
-                    continue
-                bits = stored.get_tensor(_BITS)
-        except (OSError, SafetensorError) as error:
-            raise ModelError(f"{path} is damaged ({error}); install Midspan again") from None
-        known = np.unpackbits(bits)[:vocabulary].nonzero()[0]
-        return np.union1d(known, np.array(ends, np.int64))
-    return None
+    path = FOLDER / _name_of(tokenizer)
+    if not path.exists():
+        return None
+    try:
+        bits = load_file(path)[_BITS]
+    except (OSError, KeyError, SafetensorError) as error:
+        raise ModelError(f"{path} is damaged ({error}); install Midspan again") from None
+    known = np.unpackbits(bits)[:vocabulary].nonzero()[0]
+    return np.union1d(known, np.array(ends, np.int64))
 
 
-def save_frequent(tokenizer: Tokenizer, counts: NDArray[np.int64], most: int, path: Path) -> None:
+def save_frequent(tokenizer: Tokenizer, counts: NDArray[np.int64], most: int, folder: Path) -> None:
     """Write the `most` most frequent tokens of a tokenizer, and all that are one byte. counts: [vocabulary]."""
     vocabulary = tokenizer.get_vocab()
     single = [token for text, token in vocabulary.items() if len(text) == 1]
     flags = np.zeros(1 + max(vocabulary.values()), np.uint8)
     flags[np.argsort(-counts[: len(flags)], kind="stable")[:most]] = 1
     flags[single] = 1
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save_file({_BITS: np.packbits(flags)}, path, {_DIGEST: digest_of(tokenizer)})
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({_BITS: np.packbits(flags)}, folder / _name_of(tokenizer))
 
 
-def digest_of(tokenizer: Tokenizer) -> str:
-    """Return a digest of the texts of all tokens but special ones, in the order of their ids."""
+def _name_of(tokenizer: Tokenizer) -> str:
+    """Return a file's name: a digest of the texts of all tokens but special ones, in the order of their ids."""
     special = tokenizer.get_added_tokens_decoder()
     texts = {number: text for text, number in tokenizer.get_vocab().items() if number not in special}
-    return hashlib.sha256("\0".join(texts[number] for number in sorted(texts)).encode()).hexdigest()
+    digest = hashlib.sha256("\0".join(texts[number] for number in sorted(texts)).encode()).hexdigest()
+    return f"{digest[:16]}.safetensors"

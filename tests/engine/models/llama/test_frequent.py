@@ -13,7 +13,7 @@ from engine.fill.sampler import Query
 from engine.fill.stream import StreamPass
 from engine.library.gguf_file import read_header
 from engine.models.llama import frequent
-from engine.models.llama.frequent import digest_of, frequent_tokens, save_frequent
+from engine.models.llama.frequent import frequent_tokens, save_frequent
 from engine.models.llama.gguf_tokenizer import tokenizer_of_header
 from engine.models.llama.load import load_gguf
 
@@ -38,7 +38,7 @@ def test_a_head_with_some_tokens_predicts_them_as_the_whole_one(
     whole = load_gguf(path, 1)
     counts = np.zeros(whole.tokenizer.get_vocab_size(), np.int64)
     counts[::3] = 1
-    save_frequent(whole.tokenizer, counts, int(counts.sum()), folder / "tiny.safetensors")
+    save_frequent(whole.tokenizer, counts, int(counts.sum()), folder)
     some = load_gguf(path, 1)
     kept = frequent_tokens(some.tokenizer, some.specials.ends, len(counts))
     assert kept is not None
@@ -64,15 +64,16 @@ def test_a_head_with_some_tokens_predicts_them_as_the_whole_one(
 def test_another_tokenizer_has_the_whole_head(tmp_path: Path, folder: Path) -> None:
     model = load_gguf(tiny_network("qwen2").save_gguf(tmp_path / "tiny.gguf"), 1)
     assert frequent_tokens(model.tokenizer, (1,), 500) is None
-    save_frequent(model.tokenizer, np.ones(500, np.int64), 10, folder / "tiny.safetensors")
+    save_frequent(model.tokenizer, np.ones(500, np.int64), 10, folder)
     model.tokenizer.add_tokens(["another"])
     assert frequent_tokens(model.tokenizer, (1,), 500) is not None, "added tokens do not count"
 
 
 def test_a_damaged_file_of_ours_is_one_line(tmp_path: Path, folder: Path) -> None:
     model = load_gguf(tiny_network("qwen2").save_gguf(tmp_path / "tiny.gguf"), 1)
-    folder.mkdir()
-    (folder / "tiny.safetensors").write_bytes(b"no safetensors")
+    save_frequent(model.tokenizer, np.ones(500, np.int64), 10, folder)
+    (written,) = folder.iterdir()
+    written.write_bytes(b"no safetensors")
     with pytest.raises(ModelError, match=r"is damaged .*; install Midspan again"):
         frequent_tokens(model.tokenizer, (1,), 500)
 
@@ -86,4 +87,3 @@ def test_the_shipped_tokens_are_of_qwens_tokenizer() -> None:
     assert single <= set(kept.tolist())
     code = "def total(values: list[int]) -> int:\n    return sum(value for value in values if value > 0)\n"
     assert set(tokenizer.encode(code).ids) <= set(kept.tolist())
-    assert len(digest_of(tokenizer)) == 64
