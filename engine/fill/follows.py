@@ -64,7 +64,7 @@ def seam(model: Model, written: Sequence[int], text: str, follows: Sequence[int]
     *before, last = written
     kept = text[len("".join(model.texts_of(before))) :]
     joined = model.tokenizer.encode(kept + "".join(model.texts_of(follows)), add_special_tokens=False).ids
-    if joined[:1] == [last]:
+    if joined[:1] == [last] and len(joined) > 1:
         return Seam(list(written), joined[1 : 1 + FOLLOWS], 0)
     return Seam(before, joined[: 1 + FOLLOWS], 1)
 
@@ -108,8 +108,9 @@ class Following:
         """Take the result of the pass, and leave the context as it was."""
         named, seam = result.predictions.named[:, 0], self._seam
         likelihood = float(np.log(np.maximum(named, _NEVER)).sum())
-        if seam.again:  # What was written already counts in the text.
-            likelihood -= math.log(max(self._confidence[len(seam.tokens) - len(self._written)], _NEVER))
+        if seam.again and (again := len(self._written) - len(seam.tokens)) <= len(self._confidence):
+            # What was written already counts in the text, unless it was typed.
+            likelihood -= math.log(max(self._confidence[-again], _NEVER))
         if likelihood > self.likelihood:
             self.likelihood, self._best = min(0.0, likelihood), self.ends[0]
         self._context.truncate(len(self._layout.context) + 1 + len(seam.tokens))

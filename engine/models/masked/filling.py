@@ -261,13 +261,14 @@ class MaskedFilling(BaseFilling):
     def _cut(self) -> None:
         for position, token in enumerate(self._middle):
             if token is not None and self.ends(token):
-                del self._middle[position:], self._middle_confidence[position:]
+                kept = position + (self.ends_line(token) and self.keeps(token))
+                del self._middle[kept:], self._middle_confidence[kept:]
                 self._ended = True
                 return
 
     def ends(self, token: int) -> bool:
         if self._expansion is not None:  # The end token deletes a position there. Only a newline ends the fill.
-            return self.task.bounds.extent == "line" and self.vocabulary.breaks_line(token)
+            return self.ends_line(token)
         return super().ends(token) or token in self._traits.special.padding
 
     def close(self, finish: Finish) -> None:
