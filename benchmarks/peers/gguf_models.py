@@ -7,7 +7,8 @@ one by one; the same 32 tokens where the workspace has the text, so that drafts 
 of a canvas, 4 committed a step, as a masked model of this shape denoises (fill/denoise.py: what is committed moves into
 the context, and the canvas slides on). llama.cpp has the first two; `make
 llamacpp` fetches it. Each of ours runs in a process of its own, for its resident memory and the milliseconds of a
-processor that its load takes. What 4 bits lose is measured with a real file: tests/engine/models/llama/test_smollm2.py.
+processor that its load takes. What 4 bits lose is measured with a real file, in
+tests/engine/models/left_to_right/test_smollm2.py.
 """
 
 import sys
@@ -32,8 +33,8 @@ from benchmarks.peers.random_gguf import QWEN, QWEN_SMALL, Llama, write_random_g
 from engine.errors import MidspanError
 from engine.fill.strategies import MOST_REMEMBERED
 from engine.fill.stream import CanvasUse, StreamPass
-from engine.models.llama.load import load_gguf
-from engine.models.llama.model import LeftToRightModel
+from engine.models.left_to_right.load import load_gguf
+from engine.models.left_to_right.model import LeftToRightModel
 
 SHAPES = {"0.5": QWEN_SMALL, "1.5": QWEN}
 KINDS = ("Q8_0", "Q4_0")

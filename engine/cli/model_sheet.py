@@ -255,7 +255,9 @@ def gguf_of(model: str) -> Path | None:
 
 def gguf_sheet(path: Path) -> GgufSheet:
     """Return the facts about a GGUF from its header. Raises ModelError in one line for one that cannot be run."""
-    from engine.models.llama.load import gguf_facts  # imports the package gguf, which takes a quarter of a second
+    from engine.models.left_to_right.load import (
+        gguf_facts,  # imports the package gguf, which takes a quarter of a second
+    )
 
     header = read_header(path)
     facts = gguf_facts(header)

@@ -252,7 +252,7 @@ def tune_model(
 ) -> None:
     """Fit how much the memory of your code is believed with a model that the kernel runs left to right."""
     from engine.memory.mixing_network import new_mixing_of
-    from engine.models.llama.model import LeftToRightModel
+    from engine.models.left_to_right.model import LeftToRightModel
     from engine.models.load import load
     from engine.training.tuned_mixing import tune
 

@@ -85,7 +85,7 @@ def load(
 
 def _load_gguf(path: Path, threads: int, device: str, precision: str, on_stage: OnStage) -> Model:
     """Load a GGUF: into the kernel, unless a GPU, fp32 or bf16 is asked for."""
-    from engine.models.llama.load import load_gguf
+    from engine.models.left_to_right.load import load_gguf
 
     place = _device(device) if device == "cuda" else "cpu"
     with needs_extra(f'precision "{precision}" on device "{place}"', MODELS):
@@ -96,7 +96,7 @@ def _in_kernel(
     folder: Path, config: dict[str, Any], threads: int, device: str, precision: PrecisionSetting, on_stage: OnStage
 ) -> Model | None:
     """Load a left-to-right checkpoint into the kernel; None if it is another kind, or there is a GPU or no kernel."""
-    from engine.models.llama.load import folder_shape, load_folder
+    from engine.models.left_to_right.load import folder_shape, load_folder
     from engine.models.masked.families import denoises
 
     checkpoint = Checkpoint.of(folder, config)
@@ -109,7 +109,7 @@ def _in_kernel(
 def _kernel_obstacle(checkpoint: Checkpoint, device: str) -> str:
     """Return why a checkpoint's network does not run in the kernel; "" if it does."""
     from engine.models.embedded.runner import kernel_paths
-    from engine.models.llama.load import folder_obstacle
+    from engine.models.left_to_right.load import folder_obstacle
     from engine.models.masked.families import denoises
 
     notes = checkpoint.notes
@@ -143,7 +143,7 @@ def runtime_of(folder: Path) -> Runtime:
 
 def _runtime_of(folder: Path) -> Runtime:
     from engine.models.embedded.runner import kernel_paths
-    from engine.models.llama.load import folder_specials
+    from engine.models.left_to_right.load import folder_specials
     from engine.models.masked.families import denoises, reads_left_to_right
     from engine.models.stock.tokenizer import tokenizer_of
 
@@ -212,9 +212,9 @@ def _load_larger(
         return diffusion_gemma.load(folder, config, threads, place, precision)
     if "model_type" not in config:
         raise ModelError(f"the model in {folder} is of family None; this version knows: {FAMILY}")
+    from engine.models.left_to_right.torch_load import load as load_left_to_right
     from engine.models.masked.families import reads_left_to_right
     from engine.models.masked.load import load as load_masked
-    from engine.models.qwen_fim.load import load as load_left_to_right
 
     def load_drafter(folder: Path) -> Model:
         # Where the model is: a draft takes turns with its passes.

@@ -21,9 +21,9 @@ from engine.library.gguf_file import read_header
 from engine.memory.mixing_network import MIXING_FILE
 from engine.models import load as registry
 from engine.models.embedded.weights import Weights
-from engine.models.llama.frequent import FOLDER as FREQUENT
-from engine.models.llama.frequent import MOST_FREQUENT, save_frequent
-from engine.models.llama.gguf_tokenizer import tokenizer_of_header
+from engine.models.left_to_right.frequent import FOLDER as FREQUENT
+from engine.models.left_to_right.frequent import MOST_FREQUENT, save_frequent
+from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.training.checkpoint import PARENT, begin_again, save
 from engine.training.config import Config, load_config

@@ -22,7 +22,7 @@ from engine.fill.stream import StreamPass
 from engine.memory.index import RunIndex
 from engine.memory.mixing_network import Floats, MixingNetwork, Statistics, counts_of
 from engine.memory.row_memory import FILE_SCOPE, SCOPES, FileScan, followers_of_rows
-from engine.models.llama.model import LeftToRightModel
+from engine.models.left_to_right.model import LeftToRightModel
 from engine.training.memory_rows import MOST_CHARACTERS, Rows
 
 WINDOW, WINDOW_ROWS, BEGUN_ROWS = 384, 192, 12

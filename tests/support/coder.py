@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from engine.models.llama.model import LeftToRightModel
+    from engine.models.left_to_right.model import LeftToRightModel
 
 CODER = Path(__file__).parents[2] / ".editors" / "coder" / "qwen2.5-coder-0.5b.gguf"
 SHA256 = "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32"
@@ -26,6 +26,8 @@ def coder_or_skip() -> Path:
 @functools.cache
 def loaded_coder() -> LeftToRightModel:
     """Return the model in the kernel, loaded once for all tests of a process; skip the test without its file."""
-    from engine.models.llama.load import load_gguf  # here, so that the script that fetches the file needs no engine
+    from engine.models.left_to_right.load import (
+        load_gguf,  # here, so that the script that fetches the file needs no engine
+    )
 
     return load_gguf(coder_or_skip(), threads=1)

@@ -6,9 +6,9 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer
 
+from engine.models.left_to_right.drafting import Drafter, Unfinished
+from engine.models.left_to_right.torch_model import DraftedFilling, QwenFimModel
 from engine.models.load import load
-from engine.models.qwen_fim.drafting import Drafter, Unfinished
-from engine.models.qwen_fim.model import DraftedFilling, QwenFimModel
 from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.messages import Fill
 from support.fill_tasks import run_to_end, started

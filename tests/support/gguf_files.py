@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors.torch import save_file
 from tokenizers import AddedToken
 
-from engine.models.llama.family import FAMILIES, names_of
+from engine.models.left_to_right.family import FAMILIES, names_of
 from support.masked_checkpoints import tiny_tokenizer, write_json
 
 SPECIALS = ("<|endoftext|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>")

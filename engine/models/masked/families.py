@@ -8,7 +8,7 @@ config.json; and if that is ambiguous, the tokens of the tokenizer.
     model_type "llada"                        LLaDA
     model_type "CoDA"                         CoDA
     model_type "qwen2" with a mask token      Open-dCoder; without one it is Qwen itself, which is not a masked model
-                                              but reads left to right: models/qwen_fim/
+                                              but reads left to right: models/left_to_right/
 
 Dream is Qwen2.5-Coder turned into a diffusion model; its logits stay shifted. In all three releases config.json has
 model_type "Dream", architectures ["DreamModel"], an auto_map to modeling_dream.DreamModel and mask_token_id 151666; the

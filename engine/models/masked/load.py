@@ -9,7 +9,7 @@ from engine.errors import ModelError
 from engine.library.precision_names import PrecisionSetting
 from engine.library.resolve import known_model
 from engine.models.embedded.runner import host_pass, kernel_paths
-from engine.models.llama.load import KERNEL_PRECISIONS, folder_shape, folder_weights
+from engine.models.left_to_right.load import KERNEL_PRECISIONS, folder_shape, folder_weights
 from engine.models.masked.families import family_of
 from engine.models.masked.filling import LENGTHS, MaskedTraits
 from engine.models.masked.model import MaskedModel

@@ -17,7 +17,7 @@ from engine.fill.lines import line_end
 from engine.fill.sampler import Sampler
 from engine.library.gguf_file import read_header
 from engine.library.resolve import EMBEDDED_FOLDER
-from engine.models.llama.gguf_tokenizer import tokenizer_of_header
+from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header
 from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
 from engine.protocol.messages import Candidate, RuleName
 

@@ -8,7 +8,7 @@ from support.coder import coder_or_skip
 
 from engine.fill.follows import FOLLOWS, Seam, seam
 from engine.library.gguf_file import read_header
-from engine.models.llama.gguf_tokenizer import tokenizer_of_header
+from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header
 from engine.models.stock.token_bytes import TokenBytes
 
 BELOW = "\n        total += value\n    return total\n"

@@ -15,11 +15,11 @@ from engine.errors import ModelError
 from engine.library.device_memory import machine_memory
 from engine.library.gguf_file import is_gguf, read_header
 from engine.models.embedded.runner import KernelPass, kernel_paths
-from engine.models.llama.family import family_of_header, shape_of_header
-from engine.models.llama.file_weights import FileWeights
-from engine.models.llama.gguf_tokenizer import tokenizer_of_header
-from engine.models.llama.load import gguf_specials, load_gguf
-from engine.models.llama.tensor_files import GgufTensors
+from engine.models.left_to_right.family import family_of_header, shape_of_header
+from engine.models.left_to_right.file_weights import FileWeights
+from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header
+from engine.models.left_to_right.load import gguf_specials, load_gguf
+from engine.models.left_to_right.tensor_files import GgufTensors
 
 MUTATIONS = 10_000
 
@@ -150,6 +150,6 @@ def test_memory_is_checked_before_weights_are_read(tiny: Path, monkeypatch: pyte
     memory = machine_memory()
     assert memory is not None
     small = attrs.evolve(memory, free=1_000_000)
-    monkeypatch.setattr("engine.models.llama.load.machine_memory", lambda: small)
+    monkeypatch.setattr("engine.models.left_to_right.load.machine_memory", lambda: small)
     with pytest.raises(ModelError, match=r"tiny\.gguf needs 0\.2 GB of memory, and 1\.0 MB are free"):
         load_gguf(tiny, 1)

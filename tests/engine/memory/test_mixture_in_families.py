@@ -18,11 +18,11 @@ from engine.fill.interface import Bounds, Filling, FillStrategy, FillTask, Model
 from engine.fill.sampler import Query, Sampler
 from engine.memory.mixture import MixedMemory
 from engine.memory.workspace import EngineMemories, WorkspaceMemories
+from engine.models.left_to_right.drafting import Drafting
+from engine.models.left_to_right.torch_model import DraftedPass, QwenFimModel
 from engine.models.load import load
 from engine.models.masked.model import MaskedModel
 from engine.models.masked.rows import MaskedPass
-from engine.models.qwen_fim.drafting import Drafting
-from engine.models.qwen_fim.model import DraftedPass, QwenFimModel
 from engine.protocol.messages import Fill, RuleName
 
 HOLE = Fill(

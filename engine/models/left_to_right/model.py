@@ -24,9 +24,9 @@ from engine.fill.strategies import DEFAULT, start_stream_fill
 from engine.fill.stream import CanvasUse, StreamPass
 from engine.models.embedded.layout import LONGEST, CompatibleTokens
 from engine.models.embedded.runner import Runner
-from engine.models.llama.fim import Specials
-from engine.models.qwen_fim.prompt import FimPrompt
-from engine.models.stock.left_to_right import LeftToRightBase
+from engine.models.left_to_right.base import LeftToRightBase
+from engine.models.left_to_right.fim import Specials
+from engine.models.left_to_right.prompt import FimPrompt
 from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.messages import Fill, ModelInfo, left_edge
 

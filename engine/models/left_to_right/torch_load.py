@@ -12,13 +12,13 @@ from engine.library.precision_names import PrecisionSetting
 from engine.library.resolve import folder_of, known_model
 from engine.library.store import EMBEDDED
 from engine.models.embedded.model import EmbeddedModel
+from engine.models.left_to_right.drafters import MaskedDrafter, StreamDrafter
+from engine.models.left_to_right.drafting import LONGEST, Drafter
+from engine.models.left_to_right.fim import fim_tokens_of
+from engine.models.left_to_right.torch_model import CausalNetwork, QwenFimModel
 from engine.models.masked.families import OPEN_DCODER, QWEN_FIM, reads_left_to_right
 from engine.models.masked.model import MaskedModel
 from engine.models.quantization.quantizer import choose
-from engine.models.qwen_fim.drafters import MaskedDrafter, StreamDrafter
-from engine.models.qwen_fim.drafting import LONGEST, Drafter
-from engine.models.qwen_fim.model import CausalNetwork, QwenFimModel
-from engine.models.qwen_fim.special_tokens import fim_tokens_of
 from engine.models.stock.checkpoint import NOTES, Checkpoint, memory_use_of, read_object
 from engine.models.stock.network import stock_network, weight_files
 from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of

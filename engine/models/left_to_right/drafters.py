@@ -7,9 +7,9 @@ import attrs
 
 from engine.fill.stream import StreamPass
 from engine.models.embedded.model import EmbeddedModel
+from engine.models.left_to_right.drafting import ROOM, Unfinished
 from engine.models.masked.model import MaskedModel
 from engine.models.masked.rows import MaskedPass, SurroundingCache
-from engine.models.qwen_fim.drafting import ROOM, Unfinished
 from engine.schedule.job import ContextCache
 
 _CACHE_BYTES = 64 * 1024 * 1024

@@ -1,6 +1,6 @@
 """The length of drafts: it grows while they are right, and wrong drafts become rare."""
 
-from engine.models.qwen_fim.drafting import LONGEST, DraftLength
+from engine.models.left_to_right.drafting import LONGEST, DraftLength
 
 
 def lengths(passes: int, right: int) -> list[int]:

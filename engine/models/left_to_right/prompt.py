@@ -16,7 +16,7 @@ from engine.fill.follows import FOLLOWS
 from engine.fill.interface import Layout
 from engine.fill.lines import Below
 from engine.models.embedded.layout import short_path
-from engine.models.qwen_fim.special_tokens import FimTokens
+from engine.models.left_to_right.fim import FimTokens
 from engine.protocol.messages import Fill, Snippet, left_edge
 
 SUFFIX_TOKENS = {"suffix first": 256, "prefix first": 128}

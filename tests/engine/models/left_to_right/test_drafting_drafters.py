@@ -9,10 +9,10 @@ from support.masked_checkpoints import save_checkpoint
 from engine.fill.interface import Pass
 from engine.fill.sampler import PassResult
 from engine.models.embedded.model import EmbeddedModel
+from engine.models.left_to_right.drafters import MaskedDrafter, StreamDrafter
+from engine.models.left_to_right.drafting import ROOM, Drafter, Unfinished
 from engine.models.load import load
 from engine.models.masked.model import MaskedModel
-from engine.models.qwen_fim.drafters import MaskedDrafter, StreamDrafter
-from engine.models.qwen_fim.drafting import ROOM, Drafter, Unfinished
 from engine.protocol.messages import Fill
 from engine.schedule.job import ContextCache
 

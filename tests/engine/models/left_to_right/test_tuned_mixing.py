@@ -15,7 +15,7 @@ from engine.fill.sampler import Sampler
 from engine.memory.mixing_network import FEATURES, MixingNetwork, new_mixing_of, own_mixing_of
 from engine.memory.row_memory import SCOPES
 from engine.memory.workspace import EngineMemories
-from engine.models.llama.load import load_gguf
+from engine.models.left_to_right.load import load_gguf
 from engine.protocol.messages import Fill
 from engine.training.tuned_mixing import _Batch, tune
 

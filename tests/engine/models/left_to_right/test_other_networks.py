@@ -20,10 +20,10 @@ from engine.models.embedded.network import Network
 from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass, SlabContext
 from engine.models.embedded.runner import KernelPass, host_pass
 from engine.models.embedded.shape import Shape
-from engine.models.llama.family import family_of_config, family_of_header, shape_of_config, shape_of_header
-from engine.models.llama.file_weights import FileWeights
-from engine.models.llama.gguf_tokenizer import tokenizer_of_header
-from engine.models.llama.tensor_files import GgufTensors, SafetensorsFolder
+from engine.models.left_to_right.family import family_of_config, family_of_header, shape_of_config, shape_of_header
+from engine.models.left_to_right.file_weights import FileWeights
+from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header
+from engine.models.left_to_right.tensor_files import GgufTensors, SafetensorsFolder
 
 ROWS = 1000
 TOKENS: list[int] = np.random.default_rng(5).integers(0, TEXT_TOKENS, ROWS).tolist()

@@ -26,12 +26,12 @@ from engine.fill.interface import (
 from engine.fill.sampler import PassResult, Query
 from engine.fill.stream import StreamPass
 from engine.models.cuda_graphs.graphs import synchronize
+from engine.models.left_to_right.base import LeftToRightBase
+from engine.models.left_to_right.drafting import Drafter, Drafting, Unfinished
+from engine.models.left_to_right.fim import FimTokens
+from engine.models.left_to_right.prompt import FimPrompt, PromptLayout
 from engine.models.predict import predict
-from engine.models.qwen_fim.drafting import Drafter, Drafting, Unfinished
-from engine.models.qwen_fim.prompt import FimPrompt, PromptLayout
-from engine.models.qwen_fim.special_tokens import FimTokens
 from engine.models.stock.attention import CausalRows, KeyValues, after_attention, attend, before_attention
-from engine.models.stock.left_to_right import LeftToRightBase
 from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.messages import Fill, ModelInfo
 

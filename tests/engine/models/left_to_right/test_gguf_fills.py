@@ -13,8 +13,8 @@ from support.kernel_passes import skip_without
 from engine.errors import ModelError
 from engine.fill.interface import Bounds, FillMemory, FillStrategy, FillTask, Layout
 from engine.fill.sampler import Sampler
-from engine.models.llama.load import load_gguf
-from engine.models.llama.model import LeftToRightModel
+from engine.models.left_to_right.load import load_gguf
+from engine.models.left_to_right.model import LeftToRightModel
 from engine.models.load import load as load_any
 from engine.protocol.messages import Fill
 from engine.schedule.scheduler import Scheduler

@@ -11,10 +11,10 @@ from support.masked_checkpoints import save_checkpoint, write_json
 from tiny_gemma import save_tiny_gemma
 
 from engine.errors import ModelError
+from engine.models.left_to_right.drafters import MaskedDrafter, StreamDrafter
+from engine.models.left_to_right.prompt import SUFFIX_TOKENS
+from engine.models.left_to_right.torch_model import QwenFimModel
 from engine.models.load import load
-from engine.models.qwen_fim.drafters import MaskedDrafter, StreamDrafter
-from engine.models.qwen_fim.model import QwenFimModel
-from engine.models.qwen_fim.prompt import SUFFIX_TOKENS
 from engine.protocol.messages import Fill, Snippet
 from engine.schedule.job import common_prefix
 

@@ -14,8 +14,8 @@ from support.fim_checkpoints import SPECIAL_TOKENS, FimCheckpoint
 from support.masked_checkpoints import save_checkpoint
 
 from engine.errors import ModelError
-from engine.models.qwen_fim.drafters import StreamDrafter
-from engine.models.qwen_fim.model import QwenFimModel
+from engine.models.left_to_right.drafters import StreamDrafter
+from engine.models.left_to_right.torch_model import QwenFimModel
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.protocol.messages import Extent, Fill, Filled, Progress, RuleName, plain_all
 from engine.schedule.backend import CancelledFill

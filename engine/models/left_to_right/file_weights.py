@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from engine.errors import ModelError
 from engine.models.embedded.shape import GROUP, Floats, Shape
 from engine.models.embedded.weights import HALF, Blocks, Packed, Part, Weights, quantize_int8, shapes_of
-from engine.models.llama.family import Names, names_of
-from engine.models.llama.tensor_files import FOUR_BITS, TensorFile
+from engine.models.left_to_right.family import Names, names_of
+from engine.models.left_to_right.tensor_files import FOUR_BITS, TensorFile
 
 _HEAD = "head.weight"
 _WHOLE = ("embed.weight", _HEAD)

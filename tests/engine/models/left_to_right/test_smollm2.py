@@ -20,11 +20,11 @@ from engine.library.gguf_file import read_header
 from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass, SlabContext
 from engine.models.embedded.runner import KernelPass
 from engine.models.embedded.shape import Shape
-from engine.models.llama.family import shape_of_header
-from engine.models.llama.file_weights import FileWeights
-from engine.models.llama.gguf_tokenizer import tokenizer_of_header
-from engine.models.llama.load import load_gguf
-from engine.models.llama.tensor_files import GgufTensors
+from engine.models.left_to_right.family import shape_of_header
+from engine.models.left_to_right.file_weights import FileWeights
+from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header
+from engine.models.left_to_right.load import load_gguf
+from engine.models.left_to_right.tensor_files import GgufTensors
 from engine.protocol.messages import Fill
 from engine.schedule.scheduler import Scheduler
 

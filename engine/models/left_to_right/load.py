@@ -19,13 +19,13 @@ from engine.library.resolve import known_model
 from engine.models.embedded.runner import HostRunner, Runner, host_pass
 from engine.models.embedded.shape import Shape
 from engine.models.embedded.weights import Weights
-from engine.models.llama.family import family_of_header, shape_of_config, shape_of_header
-from engine.models.llama.file_weights import FileWeights
-from engine.models.llama.fim import Specials, specials_of
-from engine.models.llama.frequent import frequent_tokens
-from engine.models.llama.gguf_tokenizer import tokenizer_of_header
-from engine.models.llama.model import FAMILY, LeftToRightModel
-from engine.models.llama.tensor_files import GgufTensors, SafetensorsFolder
+from engine.models.left_to_right.family import family_of_header, shape_of_config, shape_of_header
+from engine.models.left_to_right.file_weights import FileWeights
+from engine.models.left_to_right.fim import Specials, specials_of
+from engine.models.left_to_right.frequent import frequent_tokens
+from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header
+from engine.models.left_to_right.model import FAMILY, LeftToRightModel
+from engine.models.left_to_right.tensor_files import GgufTensors, SafetensorsFolder
 from engine.models.stock.checkpoint import Checkpoint, OnStage
 from engine.models.stock.token_bytes import TokenBytes
 from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of

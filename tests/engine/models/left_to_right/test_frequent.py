@@ -12,10 +12,10 @@ from engine.errors import ModelError
 from engine.fill.sampler import Query
 from engine.fill.stream import StreamPass
 from engine.library.gguf_file import read_header
-from engine.models.llama import frequent
-from engine.models.llama.frequent import frequent_tokens, save_frequent
-from engine.models.llama.gguf_tokenizer import tokenizer_of_header
-from engine.models.llama.load import load_gguf
+from engine.models.left_to_right import frequent
+from engine.models.left_to_right.frequent import frequent_tokens, save_frequent
+from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header
+from engine.models.left_to_right.load import load_gguf
 
 READ = [5, 9, 30, 77, 120, 200]
 

@@ -1,0 +1,103 @@
+"""The special tokens of a left-to-right model by their names: those of a prompt, and those that end a fill."""
+
+from typing import Literal
+
+import attrs
+from tokenizers import Tokenizer
+
+from engine.errors import ModelError
+from engine.models.stock.checkpoint import NOTES, Checkpoint
+
+Order = Literal["suffix first", "prefix first"]
+"""Of the parts of a prompt: see prompt.py."""
+
+
+@attrs.frozen
+class Spelling:
+    """How a family writes the tokens of its prompts, and the order of the parts.
+
+    Qwen2.5-Coder was measured with its own weights: 46 of 60 holes in one line with the suffix first, 31 with the
+    prefix first (HumanEval-Infilling). StarCoder, Granite and SantaCoder were not. Their trainer, Megatron, has both
+    orders; in the one that is taken a key press reads nothing but itself.
+    """
+
+    prefix: str
+    suffix: str
+    middle: str
+    repository: str
+    file: str
+    order: Order = "suffix first"
+
+
+QWEN = Spelling("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>")
+SPELLINGS = (
+    QWEN,
+    # StarCoder 2 and Granite; StarCoder and SantaCoder.
+    Spelling("<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<repo_name>", "<file_sep>"),
+    Spelling("<fim-prefix>", "<fim-suffix>", "<fim-middle>", "<reponame>", "<filename>"),
+)
+_ENDS = ("<|endoftext|>", "<|im_end|>", "<|fim_pad|>", "<fim_pad>", "<|end_of_text|>", "<|eot_id|>", "</s>")
+_QWEN_MARKS = QWEN.file, QWEN.repository, QWEN.prefix, QWEN.suffix, QWEN.middle
+_QWEN_ENDS = ("<|endoftext|>", "<|fim_pad|>", "<|im_end|>", *_QWEN_MARKS)
+"""The eos_token_ids of the infilling examples in Qwen2.5-Coder's repository."""
+
+
+@attrs.frozen
+class FimTokens:
+    """The ids of the special tokens. `ends` close a fill. If `repository` or `file` is None, prompts leave it out."""
+
+    prefix: int
+    suffix: int
+    middle: int
+    ends: tuple[int, ...]
+    repository: int | None = None
+    file: int | None = None
+    order: Order = "suffix first"
+
+
+@attrs.frozen
+class Specials:
+    """`ends` close a fill; the first one is what a fill knows them by. Without `fim` the model reads no suffix."""
+
+    ends: tuple[int, ...]
+    begin: int | None
+    fim: FimTokens | None
+
+
+def specials_of(tokenizer: Tokenizer, end: int | None = None, begin: int | None = None) -> Specials | None:
+    """Return a tokenizer's special tokens; None if nothing ends a fill. end, begin: what the model's file names."""
+    added = tokenizer.get_added_tokens_decoder()
+    known = [number for text in _ENDS if (number := tokenizer.token_to_id(text)) in added and number is not None]
+    ends = tuple(dict.fromkeys(([end] if end in added and end is not None else []) + known))
+    for spelling in SPELLINGS:
+        *texts, order = attrs.astuple(spelling)
+        prefix, suffix, middle, repository, file = (
+            number if number in added else None for number in map(tokenizer.token_to_id, texts)
+        )
+        if prefix is not None and suffix is not None and middle is not None:
+            others = tuple(number for number in (prefix, suffix, middle, repository, file) if number is not None)
+            ends = tuple(dict.fromkeys((*ends, *others)))
+            return Specials(ends, begin, FimTokens(prefix, suffix, middle, ends, repository, file, order))
+    return Specials(ends, begin, None) if ends else None
+
+
+def fim_tokens_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> FimTokens:
+    """Return a checkpoint's special tokens. Raises ModelError if it has none for filling in the middle."""
+    prefix, suffix, middle = (tokenizer.token_to_id(text) for text in (QWEN.prefix, QWEN.suffix, QWEN.middle))
+    if prefix is None or suffix is None or middle is None:
+        raise ModelError(
+            f"the model in {checkpoint.folder} is a Qwen2 without a mask token and without {QWEN.prefix}, "
+            f"{QWEN.suffix} and {QWEN.middle}, so it cannot fill holes; use one that was trained for that, such as "
+            f"Qwen2.5-Coder, "
+            f'or set "family" in {NOTES} there'
+        )
+    named = [tokenizer.token_to_id(text) for text in _QWEN_ENDS]
+    configured = [_ids(source.get("eos_token_id")) for source in (checkpoint.config, checkpoint.generation)]
+    known = [number for number in named if number is not None] + [number for ids in configured for number in ids]
+    present = [number for number in known if tokenizer.id_to_token(number) is not None]
+    repository, file = tokenizer.token_to_id(QWEN.repository), tokenizer.token_to_id(QWEN.file)
+    return FimTokens(prefix, suffix, middle, tuple(dict.fromkeys(present)), repository, file)
+
+
+def _ids(configured: object) -> list[int]:
+    return [number for number in (configured if isinstance(configured, list) else [configured]) if type(number) is int]
