@@ -122,6 +122,7 @@ def test_the_first_choice_of_a_mixture_is_judged(rows: Rows) -> None:
     assert all(0 <= each.confidence <= 1 + 1e-6 for each in judged), "more than a sum of fp32 is off by"
 
 
+@pytest.mark.timeout(400)
 def test_the_shipped_gate_lowers_the_loss_on_a_workspace_it_never_saw() -> None:
     model = load("embedded")
     assert isinstance(model, EmbeddedModel)
