@@ -34,6 +34,7 @@ def test_a_head_with_some_tokens_predicts_them_as_the_whole_one(
     if kernel != "numpy":
         skip_without(kernel)
     monkeypatch.setenv("MIDSPAN_KERNEL", kernel)
+    monkeypatch.setattr(frequent, "_is_ascii", lambda text: False)  # Nearly all tokens of so small a vocabulary are.
     path = tiny_network(kind).save_gguf(tmp_path / "tiny.gguf")
     whole = load_gguf(path, 1)
     counts = np.zeros(whole.tokenizer.get_vocab_size(), np.int64)
@@ -82,8 +83,9 @@ def test_the_shipped_tokens_are_of_qwens_tokenizer() -> None:
     tokenizer = tokenizer_of_header(read_header(coder_or_skip()))
     kept = frequent_tokens(tokenizer, (151_643,), 151_936)
     assert kept is not None
-    assert 65_000 < len(kept) < 66_000
+    assert 99_000 < len(kept) < 100_000
     single = {token for text, token in tokenizer.get_vocab().items() if len(text) == 1}
     assert single <= set(kept.tolist())
     code = "def total(values: list[int]) -> int:\n    return sum(value for value in values if value > 0)\n"
     assert set(tokenizer.encode(code).ids) <= set(kept.tolist())
+    assert tokenizer.token_to_id(".quantity") in kept, "a name that was in no code that was counted"
