@@ -79,9 +79,9 @@ class Following:
     def __init__(self, model: Model, context: Context, layout: Layout, filling: Filling, ends: Sequence[int]) -> None:
         """context: the fill's own. ends: where the text may end, in characters of the committed tokens' texts."""
         self._model, self._context, self._layout, self.filling = model, context, layout, filling
-        self._text = layout.typed + filling.answer().text
+        answer = filling.answer()
+        self._text, self._confidence = layout.typed + answer.text, answer.confidence
         self.ends, self._written = list(ends), list(filling.committed().tokens)
-        self._confidence = filling.answer().confidence
         self._seam = self._next_seam()
         self._best = 0
         self.finish: Finish | None = None
