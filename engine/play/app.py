@@ -199,14 +199,19 @@ def _trace_fields(traced: Traced) -> object:
 
 def _place(fields: Mapping[str, Any]) -> PageCursor:
     """Return the cursor of a question. Raises Problem for a text that is too long."""
-    text, at = _string(fields, "text"), fields.get("at")
-    if not isinstance(at, int) or isinstance(at, bool) or at < 0:
-        raise Problem(400, "`at` is not a place in the text; reload the page")
+    text, at, edit = _string(fields, "text"), _count(fields, "at"), _count(fields, "edit")
     if len(text) > MOST_PAGE_BYTES:
         raise Problem(413, "the text has more than 1 MB; take a part of it")
     if "\0" in text:
         raise Problem(415, "the text is binary: it has NUL bytes; paste text")
-    return PageCursor(_name(fields, "page"), _name(fields, "path"), text, at)
+    return PageCursor(_name(fields, "page"), _name(fields, "path"), text, at, edit)
+
+
+def _count(fields: Mapping[str, Any], name: str) -> int:
+    value = fields.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise Problem(400, f"`{name}` is not a number from 0; reload the page")
+    return value
 
 
 def _string(fields: Mapping[str, Any], name: str) -> str:

@@ -93,12 +93,16 @@ Connect = Callable[[Callable[[FillProgress], None]], Awaitable[LanguageServer]]
 
 @attrs.frozen
 class PageCursor:
-    """A cursor in a text of a page. `page` is a name that the page made up, `at` is in UTF-16 units."""
+    """A cursor in a text of a page. `page` is a name that the page made up, `at` is in UTF-16 units.
+
+    `edit` counts what was changed in the page. Requests may arrive in another order than they were sent.
+    """
 
     page: str
     path: str
     text: str
     at: int
+    edit: int
 
 
 @attrs.frozen
@@ -126,6 +130,7 @@ class _Document:
 
     uri: str
     text: str
+    edit: int
     version: int = 1
 
 
@@ -203,21 +208,24 @@ class PageEditor:
         return await (await self.start()).request(method, params, answer_class)
 
     async def _show(self, place: PageCursor) -> tuple[_Document, TextUnits]:
-        """Have the language server know the page's text as it is now."""
+        """Have the language server know the page's text as it is now. Raises Problem if it knows a newer one."""
         server = await self.start()
         uri = self._uri_of(place)
+        if place.page in self._documents and place.edit < self._documents[place.page].edit:
+            raise Problem(409, "the page has a newer text; this one is no longer asked about")
         document = self._documents.pop(place.page, None)
         if document is not None and document.uri != uri:
             await server.notify("textDocument/didClose", lsp.DidClose(Document(document.uri)))
             document = None
         if document is None:
-            document = _Document(uri, place.text)
+            document = _Document(uri, place.text, place.edit)
             self._documents[place.page] = document
             item = lsp.DocumentItem(uri, "", 1, place.text)
             await self._close_one_too_many(server)
             await server.notify("textDocument/didOpen", lsp.DidOpen(item))
         else:
             self._documents[place.page] = document  # the last one is the one that was used last
+            document.edit = place.edit
             await self._change(server, document, place.text)
         return document, TextUnits(place.text)
 

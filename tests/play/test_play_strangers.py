@@ -41,7 +41,7 @@ def test_the_list_of_a_strangers_files_starts_nothing(
 
 
 def test_no_question_of_the_page_keeps_the_others_waiting(tmp_path: Path, runtime: Path) -> None:
-    text = {"page": "p", "text": "x = 1\n", "at": 2}
+    text = {"page": "p", "text": "x = 1\n", "at": 2, "edit": 1}
     with started(tmp_path) as (address, _):
         assert asked(address, "suggest", {**text, "path": "a.py"}).status_code == 200
         for path in ("a/" * 400_000 + "a.py", "/a.py", "../a.py", "a/./b.py", ".git/x.py"):
@@ -54,6 +54,16 @@ def test_no_question_of_the_page_keeps_the_others_waiting(tmp_path: Path, runtim
         assert asked(address, "accepted", {"tag": [1] * 100_000}).status_code == 400
         assert asked(address, "accepted", {"tag": None}).status_code == 200
         assert asked(address, "suggest", {**text, "path": "a.py"}).status_code == 200
+
+
+def test_a_text_that_comes_after_a_newer_one_changes_nothing(tmp_path: Path, runtime: Path) -> None:
+    place = {"page": "p", "path": "a.py", "at": 4}
+    with started(tmp_path) as (address, _):
+        assert asked(address, "suggest", {**place, "text": "a = b\n", "edit": 7}).status_code == 200
+        late = asked(address, "suggest", {**place, "text": "a = \n", "edit": 6})
+        assert late.status_code == 409
+        assert "newer text" in late.json()["problem"]
+        assert asked(address, "suggest", {**place, "text": "a = bc\n", "edit": 8}).status_code == 200
 
 
 _CODE = """

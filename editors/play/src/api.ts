@@ -92,6 +92,7 @@ export interface Place {
   path: string;
   text: string;
   at: number;
+  edit: number;
 }
 
 /** One line for the page. `lost` says that nothing works until the user does something. */

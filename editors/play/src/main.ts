@@ -46,7 +46,7 @@ const heat = new Heat(view, place, complain);
 const sudoku = new Sudoku(complain);
 
 function place(): Place {
-  return { page, path, text: view.state.doc.toString(), at: view.state.selection.main.head };
+  return { page, path, text: view.state.doc.toString(), at: view.state.selection.main.head, edit: edits };
 }
 
 function complain(error: unknown): void {
