@@ -1,7 +1,7 @@
 """How many tokens of a hole's context are read again when a user types, and when the cursor moves or jumps?
 
 Run it as `python benchmarks/latency/context_reuse.py FILE...`: it types and moves through real files and lays each hole
-out as the embedded model does, without running the network. The files are the workspace of each other. Reading a token
+out as the model does, without running the network. The files are the workspace of each other. Reading a token
 costs a third to a whole millisecond.
 """
 
@@ -10,7 +10,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import json
 import random
 from collections.abc import Callable, Iterator
 from typing import Annotated
@@ -21,13 +20,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from engine.library.resolve import folder_of
+from engine.fill.stream import StreamModel
 from engine.memory.mixing_network import MixingNetwork
 from engine.memory.workspace import EngineMemories
-from engine.models.embedded.load import load
-from engine.models.embedded.model import EmbeddedModel
+from engine.models.load import load
 from engine.protocol.messages import Fill
-from engine.schedule.job import common_prefix
+from engine.schedule.context_cache import common_prefix
 
 _WORKSPACE = "workspace"
 Place = tuple[str, int]
@@ -89,11 +87,11 @@ EVENTS = (
 class Contexts:
     """Lays holes out as an engine does that knows all files."""
 
-    model: EmbeddedModel
+    model: StreamModel
     memories: EngineMemories
 
     @classmethod
-    def of(cls, model: EmbeddedModel, texts: dict[Path, str]) -> "Contexts":
+    def of(cls, model: StreamModel, texts: dict[Path, str]) -> "Contexts":
         memories = EngineMemories(model, model.tokenizer, MixingNetwork.shipped(), 1 << 30, model.memory_use)
         for path, text in texts.items():
             memories.learn(_WORKSPACE, str(path), np.array(memories.tokenize(text), np.int32))
@@ -122,16 +120,16 @@ def _read_again(contexts: Contexts, texts: dict[Path, str], count: int, event: E
 
 def main(
     files: Annotated[list[Path], typer.Argument(help="Source files of 200 lines and more.")],
-    model: Annotated[str, typer.Option(help='"embedded" or a folder with a model.')] = "embedded",
+    model: Annotated[str, typer.Option(help='"embedded", a folder, or a GGUF.')] = "embedded",
     count: Annotated[int, typer.Option(help="Events of each kind.")] = 200,
 ) -> None:
     """Print how many tokens are read again after each kind of event: median and 95th percentile."""
-    folder = folder_of(model)
-    loaded = load(folder, json.loads((folder / "config.json").read_text()), 1, "cpu")
+    loaded = load(model)
+    assert isinstance(loaded, StreamModel)
     texts = {path: path.read_text() for path in files}
     contexts = Contexts.of(loaded, texts)
     long = {path: text for path, text in texts.items() if text.count("\n") >= 200}
-    table = Table("event", "p50", "p95", title=f"tokens read again, of {loaded.card.shape.context_tokens}")
+    table = Table("event", "p50", "p95", title=f"tokens read again, of {loaded.info.context_tokens}")
     for event in EVENTS:
         again = list(_read_again(contexts, long, count, event))
         table.add_row(event.name, *(f"{np.percentile(again, share):.0f}" for share in (50, 95)))

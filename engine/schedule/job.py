@@ -21,13 +21,12 @@ from engine.fill.sampler import TEMPERATURE, Branch, PassResult, Sampler
 from engine.fill.stream import StreamModel
 from engine.memory.workspace import EngineMemories
 from engine.protocol.messages import Candidate, Fill, Filled, Origin, Progress, RuleName, Timings
+from engine.schedule.context_cache import ContextCache
 
 _MOST_TIMES = 4.0
 """A pass counts as at most so many times the mean: a stop of the process during one says nothing of the next."""
 _COLD = 3
 """Of so many first passes the fastest counts: they touch memory and code for the first time."""
-RECENT_S = 20.0
-"""Who has not asked for so long is not in the middle of a word."""
 
 
 class PassTimer:
@@ -62,97 +61,6 @@ class PassTimer:
         return {str(bucket): round(mean, 3) for bucket, mean in sorted(self._mean.copy().items())}
 
 
-def common_prefix(first: list[int], second: list[int]) -> int:
-    """Return how many tokens two lists share from their start."""
-    bound = min(len(first), len(second))
-    if first[:bound] == second[:bound]:
-        return bound
-    return next(at for at in range(bound) if first[at] != second[at])
-
-
-@attrs.frozen(eq=False)
-class _Idle:
-    """An idle context, who gave it back, and when: a time of time.monotonic."""
-
-    context: Context
-    scope: str
-    owner: int
-    since: float
-
-
-class ContextCache:
-    """Holds idle contexts, the least recently used first, for fills that begin alike.
-
-    A context that a fill works in is not in the cache. Over `max_bytes` those that were not used for longest leave. But
-    what each owner used last in a scope stays for RECENT_S, in up to `crowded_bytes`: if there were one context too few
-    for those who type at once, each would find the own one gone at every key.
-
-    Each belongs to a scope, and fills of other scopes do not find it: how fast a context was read would tell them that
-    somebody else has the same text.
-    """
-
-    def __init__(self, model: Model, max_bytes: int, crowded_bytes: int = 0) -> None:
-        self._model, self._max_bytes, self._crowded_bytes = model, max_bytes, crowded_bytes
-        self._idle: list[_Idle] = []
-        self._asked = self._reused = 0
-
-    @property
-    def bytes(self) -> int:
-        return sum(idle.context.bytes for idle in self._idle.copy())
-
-    @property
-    def hit_rate(self) -> float:
-        """The share of all context tokens that needed no encoding."""
-        return self._reused / self._asked if self._asked else 0.0
-
-    def take(self, tokens: list[int], scope: str = "") -> Context:
-        """Return a context that holds the longest known prefix of `tokens`, for the caller alone.
-
-        An idle context that shares most of its tokens is handed over. Of one that shares few, these few are copied: so
-        a hole elsewhere in the file does not discard what the next keystroke here needs."""
-        self._asked += len(tokens)
-        own = [idle for idle in self._idle if idle.scope == scope]
-        best = max(own, key=lambda idle: common_prefix(idle.context.tokens, tokens), default=None)
-        shared = common_prefix(best.context.tokens, tokens) if best is not None else 0
-        if best is None or shared == 0:
-            return self._model.new_context()
-        self._reused += shared
-        if shared * 2 < len(best.context.tokens):
-            return best.context.fork(shared)
-        self._idle.remove(best)
-        best.context.truncate(shared)
-        return best.context
-
-    def give_back(self, context: Context, scope: str = "", owner: int = 0) -> None:
-        """Keep a context for later, unless it is empty; over the bounds, others leave.
-
-        The last one stays even if it alone is over the bound, as with a large model; unless the bound is 0.
-        """
-        if context.tokens:
-            self._idle.append(_Idle(context, scope, owner, time.monotonic()))
-        self.shrink()
-
-    def shrink(self) -> None:
-        """Drop what is over the bounds now."""
-        kept = 1 if self._max_bytes else 0
-        while len(self._idle) > kept and (held := self.bytes) > self._max_bytes:
-            leaving = self._idle[0] if held > self._crowded_bytes else self._left_behind()
-            if leaving is None:
-                break
-            self._idle.remove(leaving)
-
-    def _left_behind(self) -> _Idle | None:
-        """Return the context, not used for longest, that nobody goes on typing in, or None."""
-        newest, before = {(idle.owner, idle.scope): idle for idle in self._idle}, time.monotonic() - RECENT_S
-        gone = (each for each in self._idle if each is not newest[each.owner, each.scope] or each.since <= before)
-        return next(gone, None)
-
-    def clear(self) -> bool:
-        """Drop all idle contexts; return whether there were any."""
-        had, self._idle = bool(self._idle), []
-        return had
-
-
 JOINT_ROWS = 48
 """A context that lacks at most this many tokens is read in the first pass of its canvas, not in one of its own."""
 SPARED_ROWS = 64
@@ -172,8 +80,12 @@ class Job:
         submitted: float,
         memories: EngineMemories | None = None,
         most_tokens: int | None = None,
+        guess: str = "",
     ) -> None:
-        """`most_tokens` bounds the fill further than its own max_tokens does, because many wait; the layout stays."""
+        """`most_tokens` bounds the fill further than its own max_tokens does, because many wait; the layout stays.
+
+        guess: what is probably written.
+        """
         self._started = time.perf_counter()
         if memories is not None and (related := memories.related(fill)):
             # What resembles the hole matters more than other open files, so it comes first.
@@ -192,6 +104,12 @@ class Job:
                 raise ModelError(f"{model.info.name} cannot say how likely a text is; the embedded model can")
             text = self._layout.typed + fill.scored
             self._scored = model.tokenizer.encode(text, add_special_tokens=False).ids
+        self._draft: Sequence[int] = ()
+        if guess and self._strategy.rule == "verify" and isinstance(model, StreamModel):
+            text = self._layout.typed + guess
+            tokens, ended = (model.tokenizer.encode(each, add_special_tokens=False).ids for each in (text, text + "\n"))
+            # A text that was cut at the end of its line may have lost the newline that its last token has.
+            self._draft = (ended if len(ended) == len(tokens) else tokens)[: self._most_tokens]
         self._memories = memories
         self._memory = None if memories is None or fill.only_read else memories.for_fill(fill, self._layout)
         self._origins: list[list[Origin]] = []
@@ -238,6 +156,16 @@ class Job:
         """How many tokens of the context passes of their own read before the fill's first one."""
         unread = 0 if self._fillings else len(self._layout.context) - len(self._context.tokens)
         return unread if unread > self._joint_rows else 0
+
+    @property
+    def lacks(self) -> int:
+        """How many tokens of the hole's context are not read."""
+        return len(self._layout.context) - len(self._context.tokens)
+
+    @property
+    def text(self) -> str:
+        """What the first candidate has written so far."""
+        return self._fillings[0].answer().text if self._fillings else ""
 
     def absorb(self, index: int, result: PassResult, elapsed_ms: float, expected_ms: float) -> None:
         """Take the result of pass number `index` of those that `passes` returned last.
@@ -341,7 +269,7 @@ class Job:
             sampler,
             self._strategy,
             self._memory,
-            () if sampler.branch is None else sampler.branch.tokens,
+            self._draft if sampler.branch is None else sampler.branch.tokens,
             self._scored,
         )
         return self._model.start_fill(task)

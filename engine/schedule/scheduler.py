@@ -6,25 +6,26 @@ workspace are learned on the same thread while no hole is there (see FileQueue).
 """
 
 import asyncio
-import ctypes
 import logging
 import math
 import statistics
-import sys
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache
+
+import attrs
 
 from engine.fill.interface import Model
 from engine.fill.stream import StreamModel
+from engine.heap import give_back
 from engine.library.device_memory import UNKNOWN, DeviceMemory, memory_of
 from engine.memory.workspace import EngineMemories
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule.backend import Ticket, settle_cancelled
+from engine.schedule.context_cache import ContextCache
 from engine.schedule.file_queue import FileQueue, NoMemory
 from engine.schedule.fill_queue import (
     HURRIED_ON_CPU,
@@ -36,7 +37,8 @@ from engine.schedule.fill_queue import (
     unfilled,
     urgent,
 )
-from engine.schedule.job import ContextCache, Job, PassTimer
+from engine.schedule.job import SPARED_ROWS, Job, PassTimer
+from engine.schedule.last_texts import LastTexts
 from engine.schedule.warm_up import time_passes, warm_up
 
 _log = logging.getLogger(__name__)
@@ -66,6 +68,8 @@ LEARN_S = 0.05
 """Seconds of learning after which the event loop answers for the files that are done. A hole waits for one file."""
 IDLE_S = 0.2
 """Without work for so long, the memory is made faster."""
+READ_ON_MS = 10_000.0
+"""A context that a fill had no time for is read on for so long."""
 FILE_PATIENCE_S = 0.5
 """While there are always holes, a file that has waited for so long is learned between two of their steps."""
 
@@ -105,16 +109,20 @@ class Scheduler:
             crowded_bytes = crowded_bytes_on(model.info.device, memory)
         self._cache = ContextCache(model, cache_bytes, crowded_bytes)
         self._timer = PassTimer()
+        self._last_texts = LastTexts()
         self._files = files or FileQueue(NoMemory(), lambda _: [])
         self._memories = memories
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._waiting = FillQueue(MAX_BATCH if model.info.device == "cuda" else HURRIED_ON_CPU)
         self._active: list[ScheduledTicket] = []
         self._reader: ScheduledTicket | None = None
+        self._read_on: dict[int, ScheduledTicket] = {}
+        """What is read on for each owner. His next fill ends it, and has what it read."""
         self._wake = asyncio.Event()
         self._loop_task: asyncio.Task[None] | None = None
         self._latencies: deque[float] = deque(maxlen=200)
         self._fills = self._cancelled = self._passes = 0
+        self._stopped = False
         self._said = True  # until the warm-up is over, which has budgets of its own
 
     async def start(self) -> None:
@@ -134,6 +142,7 @@ class Scheduler:
         """Cancel all fills and end the worker."""
         for ticket in [*self._waiting, *self._active]:
             self.cancel(ticket)
+        self._stopped = True
         if self._loop_task is not None:
             self._loop_task.cancel()
             await asyncio.gather(self._loop_task, return_exceptions=True)
@@ -146,6 +155,8 @@ class Scheduler:
         """Queue a fill. It joins at the next step, if there is a place (see FillQueue)."""
         future: asyncio.Future[Filled] = asyncio.get_running_loop().create_future()
         ticket = ScheduledTicket(fill, future, on_progress, time.perf_counter(), owner)
+        if (reading := self._read_on.pop(owner, None)) is not None:
+            self.cancel(reading)
         self._waiting.put(ticket)
         self._wake.set()
         return ticket
@@ -274,7 +285,15 @@ class Scheduler:
         if ticket.job is None and ticket.error is None:
             most = CROWDED_TOKENS if len(self._waiting) >= MAX_BATCH else ticket.fill.max_tokens
             try:
-                ticket.job = Job(ticket.fill, self._model, self._cache, ticket.submitted, self._memories, most)
+                ticket.job = Job(
+                    ticket.fill,
+                    self._model,
+                    self._cache,
+                    ticket.submitted,
+                    self._memories,
+                    most,
+                    self._last_texts.rest(ticket.fill, ticket.owner),
+                )
             except Exception as error:
                 ticket.error = error
         return ticket.job
@@ -320,7 +339,13 @@ class Scheduler:
         """Answer a ticket that has left, and give its context back to the cache."""
         job, ticket.job = ticket.job, None
         if job is not None and ticket.error is None:
+            if not (ticket.fill.ahead or ticket.fill.only_read):
+                with suppress(Exception):  # It only helps the next fill; what is wrong with it is answered below.
+                    self._last_texts.note(ticket.fill, ticket.owner, job.text)
+            lacks = job.lacks
             job.release(self._cache, ticket.owner)
+            if lacks > SPARED_ROWS and not ticket.fill.only_read:
+                self._read_rest(ticket)
         if ticket.result.done():
             return
         if ticket.error is not None:
@@ -344,6 +369,14 @@ class Scheduler:
             show_progress(ticket, job)
         ticket.result.set_result(filled)
 
+    def _read_rest(self, ticket: ScheduledTicket) -> None:
+        """Read on what a fill had no time for, unless its owner has asked again."""
+        if self._stopped or any(each.owner == ticket.owner for each in (*self._waiting, *self._active)):
+            return
+        rest = attrs.evolve(ticket.fill, ahead=True, only_read=True, budget_ms=READ_ON_MS)
+        self._read_on[ticket.owner] = reading = self.submit(rest, None, ticket.owner)
+        reading.result.add_done_callback(lambda done: done.cancelled() or done.exception())
+
     def _say_if_too_slow(self, fill: Fill, filled: Filled) -> None:
         """Log once which budget a model needs here, where there was no time for a second step."""
         step = self._timer.expect(self._model.info.canvas_tokens)
@@ -356,24 +389,3 @@ class Scheduler:
             "%s needs a budget of about %d ms for a fill here, not %d: set midspan.budgetMs, or use a smaller model",
             *(self._model.info.name, math.ceil(needed / 100) * 100, fill.budget_ms),
         )
-
-
-@cache
-def _libc() -> ctypes.CDLL | None:
-    try:
-        libc = ctypes.CDLL(None) if sys.platform == "linux" else None
-    except OSError:
-        return None
-    return libc if libc is not None and hasattr(libc, "malloc_trim") else None
-
-
-def give_back() -> bool:
-    """Give free memory of the heap, which glibc keeps between other objects, back to the system in some milliseconds.
-
-    Return whether the C library can do that.
-    """
-    libc = _libc()
-    if libc is None:
-        return False
-    libc.malloc_trim(0)
-    return True

@@ -16,13 +16,14 @@ from support.embedded_models import RUNNERS, load_embedded
 from engine.fill.draft_planner import DraftPlanner
 from engine.fill.interface import Model, Pass
 from engine.fill.sampler import PassResult
+from engine.heap import give_back
 from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import Progress, RuleName
 from engine.schedule import scheduler as scheduling
 from engine.schedule.backend import CancelledFill
 from engine.schedule.fill_queue import MAX_BATCH
 from engine.schedule.job import Job
-from engine.schedule.scheduler import CROWDED_TOKENS, Scheduler, give_back
+from engine.schedule.scheduler import CROWDED_TOKENS, Scheduler
 
 
 @pytest.fixture(scope="module", params=RUNNERS)

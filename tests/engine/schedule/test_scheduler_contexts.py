@@ -120,3 +120,30 @@ async def test_when_a_device_is_full_idle_contexts_make_room_for_the_fill_under_
     assert other.steps > 0
     assert (await answer(running, HOLE)).candidates[0].text == expected.candidates[0].text
     await running.stop()
+
+
+async def test_a_context_that_a_fill_had_no_time_for_is_read_on(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hole = attrs.evolve(HOLE, prefix="".join(f"name_{number} = {number}\n" for number in range(40)) + PREFIX)
+    monkeypatch.setattr(scheduler, "_encode_rows", 16)
+    late = await answer(scheduler, attrs.evolve(hole, budget_ms=1.0))
+    assert late.candidates[0].text == ""
+    fills = scheduler.report().fills
+    await scheduler._read_on[0].result
+    assert scheduler.report().fills == fills, "to read on is no fill"
+    filled = await answer(scheduler, hole)
+    assert filled.context_tokens - filled.cached_tokens <= SPARED_ROWS
+    assert filled.candidates[0].text
+
+
+async def test_the_next_fill_of_an_owner_takes_over_what_is_read_on_for_him(
+    scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hole = attrs.evolve(HOLE, prefix="".join(f"other_{number} = {number}\n" for number in range(40)) + PREFIX)
+    monkeypatch.setattr(scheduler, "_encode_rows", 16)
+    await answer(scheduler, attrs.evolve(hole, budget_ms=1.0))
+    filled = await answer(scheduler, attrs.evolve(hole, prefix=hole.prefix + "p"))
+    assert filled.candidates[0].text
+    assert 0 < filled.cached_tokens < filled.context_tokens
+    assert scheduler.report().active == scheduler.report().waiting == 0, "nothing is read twice"
