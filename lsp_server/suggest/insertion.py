@@ -87,6 +87,8 @@ def insertions(candidate: Candidate, hole: Hole, language: Language) -> Iterator
             continue
         if len(text) > end and line[end : end + 1] == " ":
             continue  # It is the same with its own space.
+        if line[end:].isspace():
+            continue  # Its last space separates it from the word.
         agreement = _agreement(more, after, has_ended)
         if agreement == "none" and not _SEPARATED.search(text):
             continue

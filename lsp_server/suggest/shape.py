@@ -236,7 +236,9 @@ def _until_dedent(fill: str, hole: Hole, language: Language) -> str:
             if not so_far.quote and not closes_own:
                 break
         kept.append(line)
-    return "\n".join(kept).rstrip()
+    while len(kept) > 1 and not kept[-1].strip():
+        kept.pop()
+    return "\n".join(kept)
 
 
 def _width(indent: str, language: Language) -> int:
