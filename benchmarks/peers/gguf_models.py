@@ -1,14 +1,14 @@
 """GGUF files in our kernel beside llama.cpp: random weights of true shapes, the same tokens, in one run.
 
-    python benchmarks/peers/gguf_models.py
+    python benchmarks/peers/gguf_models.py [--model FILE.gguf]
 
-The columns: 600 tokens of context read for the first time; the next key, of which two tokens are read and 32 written
-one by one; the same 32 tokens where the workspace has the text, so that drafts of 12 are verified; 32 tokens in 8 steps
-of a canvas, 4 committed a step, as a masked model of this shape denoises (fill/denoise.py: what is committed moves into
-the context, and the canvas slides on). llama.cpp has the first two; `make
-llamacpp` fetches it. Each of ours runs in a process of its own, for its resident memory and the milliseconds of a
-processor that its load takes. What 4 bits lose is measured with a real file, in
-tests/engine/models/left_to_right/test_smollm2.py.
+With --model a file of one's own is measured instead, with its own weights. The columns: 600 tokens of context read for
+the first time; the next key, of which two tokens are read and 32 written one by one; the same 32 tokens where the
+workspace has the text, so that drafts of 12 are verified; 32 tokens in 8 steps of a canvas, 4 committed a step, as a
+masked model of this shape denoises (fill/denoise.py: what is committed moves into the context, and the canvas slides
+on). llama.cpp has the first two; `make llamacpp` fetches it. Each of ours runs in a process of its own, for its
+resident memory and the milliseconds of a processor that its load takes. What 4 bits lose is measured with a real file,
+in tests/engine/models/left_to_right/test_smollm2.py.
 """
 
 import sys
@@ -51,24 +51,34 @@ def main(
     sizes: Annotated[list[str] | None, typer.Option("--size", help="0.5 or 1.5; by default both.")] = None,
     threads: Annotated[int, typer.Option(help="Threads of each.")] = 2,
     turns: Annotated[int, typer.Option(help="Turns, of which the median counts.")] = 5,
+    model: Annotated[Path | None, typer.Option(help="A GGUF to measure instead, without llama.cpp.")] = None,
 ) -> None:
     """Print a line for each model, type and program: milliseconds and megabytes."""
     if context.invoked_subcommand is not None:
+        return
+    if model is not None:
+        _show(f"Midspan, {model.name}", _measured(model, threads, turns))
         return
     with tempfile.TemporaryDirectory(prefix="midspan-gguf-") as folder:
         for size in sizes or SHAPES:
             for kind in KINDS:
                 path = Path(folder) / f"own-{kind}.gguf"
                 write_random_gguf(path, SHAPES[size], kind)
-                command = [sys.executable, __file__, "own", str(path), str(threads), str(turns)]
-                done = subprocess.run(command, capture_output=True, text=True, check=True)
-                _show(f"Midspan, {SHAPES[size].name}, {kind}", json.loads(done.stdout))
+                _show(f"Midspan, {SHAPES[size].name}, {kind}", _measured(path, threads, turns))
                 path.unlink()
                 try:
                     name = f"llama.cpp, {SHAPES[size].name}, {kind}"
                     _show(name, asyncio.run(_llamacpp(SHAPES[size], kind, Path(folder), threads, turns)))
                 except MidspanError as error:
                     print(f"without {name}: {error}")
+
+
+def _measured(path: Path, threads: int, turns: int) -> Times:
+    """Measure our kernel with a file in a process of its own."""
+    command = [sys.executable, __file__, "own", str(path), str(threads), str(turns)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    times: Times = json.loads(done.stdout)
+    return times
 
 
 @app.command()

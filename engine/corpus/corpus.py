@@ -123,7 +123,7 @@ _VENDORED = 3  # a package with this many files of a held-out or judge package c
 
 
 def read_manifest(path: Path) -> list[Package]:
-    """Return the packages of a manifest: [held-out], [judge], which may be missing, and [train].
+    """Return the packages of a manifest: [held-out], [judge], which may be missing, and [train]; or [judge] alone.
 
     Raises CorpusError if it cannot be read.
     """
@@ -133,7 +133,7 @@ def read_manifest(path: Path) -> list[Package]:
         raise CorpusError(f"{path} is no manifest: {str(error).splitlines()[0]}") from None
     packages = []
     for split in SPLITS:
-        registries = fields.get(split, {} if split == "judge" else None)
+        registries = fields.get(split, {} if split == "judge" or fields.keys() == {"judge"} else None)
         if not isinstance(registries, dict):
             raise CorpusError(f"{path} has no [{split}]; add one list of packages for each registry")
         for registry, lines in registries.items():

@@ -149,10 +149,16 @@ def _prepare(config: Config, config_path: Path, work: Path, parent_path: Path | 
 
 
 @app.command("judge")
-def judge_corpus(config: ConfigOption = DEFAULT, work: WorkOption = Path("runs/small")) -> None:
+def judge_corpus(
+    config: ConfigOption = DEFAULT,
+    work: WorkOption = Path("runs/small"),
+    manifest: Annotated[
+        Path | None, typer.Option(help="A file with other judge packages, as of benchmarks/quality.")
+    ] = None,
+) -> None:
     """Fetch and clean only the packages that judge a model, which no training needs; `make quality` reads them."""
-    manifest = config.parent / load_config(config).corpus.manifest
-    corpora.build(manifest, work / "downloads", work / "corpus", [], ["judge"])
+    named = manifest or config.parent / load_config(config).corpus.manifest
+    corpora.build(named, work / "downloads", work / "corpus", [], ["judge"])
 
 
 @app.command("again")
