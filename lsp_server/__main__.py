@@ -6,11 +6,38 @@ their own equality and keep it. The start creates no garbage, so garbage collect
 lsprotocol is already imported, as in a test, only the garbage collection changes.
 """
 
+import os
+import sys
+
+_ALLOCATOR = "PYTHONMALLOC"
+
+
+def _take_memory_from_glibc() -> None:
+    """Start this program again with glibc's allocator in place of Python's: see lsp_server/heap.py.
+
+    Python chooses its allocator before it runs any code, by a variable. Programs that we start do not inherit it. Free
+    threads need Python's own.
+    """
+    if sys.platform != "linux" or not sys.executable or "t" in sys.abiflags:
+        return
+    if os.environ.get(_ALLOCATOR):
+        del os.environ[_ALLOCATOR]
+        return
+    try:
+        if os.confstr("CS_GNU_LIBC_VERSION"):
+            environment = {**os.environ, _ALLOCATOR: "malloc"}
+            os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
+    except (OSError, ValueError):  # another C library, or a system that lets no program start another
+        return
+
+
+# Before the libraries, which take most of the start. Not where another program imports this module.
+if __name__ == "__main__" or sys.argv[0].rpartition("/")[2] == "midspan-lsp":
+    _take_memory_from_glibc()
+
 import argparse
 import functools
 import gc
-import os
-import sys
 from typing import BinaryIO, cast
 
 import attrs

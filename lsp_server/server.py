@@ -24,6 +24,7 @@ from lsp_server.documents.edits import KEY_PARSE_S, BackgroundParse
 from lsp_server.documents.store import Documents, counts_newlines_only, is_file, path_of
 from lsp_server.engine_link.link import DIED, EngineLink, ProgressBar
 from lsp_server.engine_link.status import Ledger, Offers, StatusBoard
+from lsp_server.heap import FreeMemory
 from lsp_server.hole.hole import cursor_at_word, cursor_of, indent_of
 from lsp_server.protocol import MidspanProtocol, converter, log_to_client, set_level
 from lsp_server.requests.ahead import ReadAhead
@@ -208,6 +209,7 @@ class MidspanServer(LanguageServer):
         self.ledger = Ledger(StatisticsFile(statistics_path()))
         offers = Offers(board.counts, self.ledger)
         self.session = Session(configuration, documents, parsing, board, link, offers, memory)
+        self.session.on_close.append(FreeMemory().closed)
         self.reading = ReadAhead(self.session)
         self.suggestions = Suggestions(self.session, self.reading, self._tell)
         self.edits = LateEdits(self, self.protocol, self.session)

@@ -101,8 +101,8 @@ async def connect_or_start(
 
     The wait ends when the engine's heartbeat stops, and after half an hour at the latest. `on_state` is called with
     "starting" (we start a process), "loading" (it loads the model), the stages that the engine reports, and "ready".
-    Raises EngineUnavailable, with the engine's own error line if there is one, and ProtocolError when the engine
-    refuses the connection.
+    Raises EngineUnavailable, with the engine's own error line if there is one; EngineSilent when one that runs does not
+    answer; and ProtocolError when it refuses the connection.
     """
     report_state = on_state or (lambda _: None)
     # Resolved once, because the chosen model can change while we wait.
@@ -111,14 +111,11 @@ async def connect_or_start(
     begin = last_change = time.monotonic()
     heartbeat = 0
     process: _EngineProcess | None = None
-    state, reason = "", "it is still loading"
+    state = ""
     try:
         while True:
-            try:
-                connection = await connect_running(options, client)
-            except EngineSilent as error:  # the process may be suspended; wait for it
-                connection, reason = None, str(error)
-                report_state(f"{reason[0].upper()}{reason[1:]}.")
+            # One that accepts clients has no heartbeat any more. If it is silent, it is stopped: nobody should wait.
+            connection = await connect_running(options, client)
             if connection is not None:
                 report_state("ready")
                 return connection
@@ -136,11 +133,13 @@ async def connect_or_start(
                 last_change = time.monotonic()
             if time.monotonic() > last_change + HEARTBEAT_TIMEOUT_S:
                 raise EngineUnavailable(
-                    f"no sign of life from the engine for {HEARTBEAT_TIMEOUT_S:.0f} s: {reason}; "
+                    f"no sign of life from the engine for {HEARTBEAT_TIMEOUT_S:.0f} s: it is still loading; "
                     f"see its log {paths.log}"
                 )
             if time.monotonic() > begin + MAX_START_S:
-                raise EngineUnavailable(f"no engine within {MAX_START_S:.0f} s: {reason}; see its log {paths.log}")
+                raise EngineUnavailable(
+                    f"no engine within {MAX_START_S:.0f} s: it is still loading; see its log {paths.log}"
+                )
             await asyncio.sleep(_POLL_S)
     finally:
         _close_output(process)

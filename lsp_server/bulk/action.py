@@ -122,11 +122,12 @@ class Draft:
                 chosen.append(attrs.evolve(file, blocks=blocks))
         return chosen
 
-    def shown(self, number: int, encoding: types.PositionEncodingKind | str) -> BulkEdit:
-        """Return what a client shows of the draft with this number."""
+    def shown(self, number: int, encoding: types.PositionEncodingKind | str, newline_only: bool) -> BulkEdit:
+        """Return what a client shows of the draft with this number. It counts lines as `Documents` says."""
         owned = [(file, block) for file in self.files for block in file.blocks]
-        places = [_place(index, *one, encoding) for index, one in enumerate(owned)]
-        following = [_place(-1, file, block, encoding) for file in self.files for block in file.following]
+        places = [_place(index, *one, encoding, newline_only) for index, one in enumerate(owned)]
+        followers = [(file, block) for file in self.files for block in file.following]
+        following = [_place(-1, *one, encoding, newline_only) for one in followers]
         left_out = [
             BulkOmission(file.uri, file.path, one.span.line, one.reason)
             for file in self.files
@@ -158,10 +159,13 @@ def _explained(blocks: Sequence[Block], reason: str, is_doubtful: bool = False) 
     return tuple(attrs.evolve(block, reason=reason, doubtful=is_doubtful) for block in blocks)
 
 
-def _place(number: int, file: DraftFile, block: Block, encoding: types.PositionEncodingKind | str) -> BulkPlace:
-    source = Source.of(block.before)
-    corners = [position_in(source, offset - block.line_start, encoding) for offset in (block.start, block.end)]
-    start, end = (types.Position(block.line + one.line, one.character) for one in corners)
+def _place(
+    number: int, file: DraftFile, block: Block, encoding: types.PositionEncodingKind | str, newline_only: bool
+) -> BulkPlace:
+    first, lead = (block.row, block.lead) if newline_only else (block.line, "")
+    source, top = Source.of(lead + block.before, newline_only), block.line_start - len(lead)
+    corners = [position_in(source, offset - top, encoding) for offset in (block.start, block.end)]
+    start, end = (types.Position(first + one.line, one.character) for one in corners)
     selected = types.Range(start, end)
     return BulkPlace(number, file.uri, file.path, selected, block.before, block.after, block.reason, block.doubtful)
 

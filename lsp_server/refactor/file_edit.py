@@ -256,7 +256,8 @@ class Block:
 
     `start` and `end` are the place, `line` its first line, which begins at `line_start`. `before` and `after` are
     whole lines without the last line end. A block without spans follows the others, such as an import. `reason` says
-    why it is offered; what is `doubtful` is to be asked about.
+    why it is offered; what is `doubtful` is to be asked about. Where only "\\n" ends lines, `line_start` is in the line
+    `row`, after its text `lead`.
     """
 
     spans: tuple[Span, ...]
@@ -269,6 +270,8 @@ class Block:
     after: str
     reason: str = ""
     doubtful: bool = False
+    row: int = 0
+    lead: str = ""
 
 
 @attrs.define
@@ -367,6 +370,8 @@ def _block(source: Source, group: _Group) -> Block:
         top,
         source.text[top : bottom - len(line_end)],
         after.removesuffix(line_end) if line_end else after,
+        row=source.text.count("\n", 0, top) if source.lines.rows_differ else group.first,
+        lead=source.text[source.text.rfind("\n", 0, top) + 1 : top] if source.lines.rows_differ else "",
     )
 
 

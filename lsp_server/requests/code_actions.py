@@ -108,7 +108,8 @@ class BulkEdits:
     async def show(self, params: BulkEditParams) -> BulkEdit:
         """Return the places that an action would change, for the user to choose. Raises JsonRpcException."""
         draft = await self._work.draft(params.action, params.work_done_token)
-        return await asyncio.to_thread(draft.shown, self._drafts.keep(draft), self._session.encoding)
+        newline_only = self._session.documents.newline_only
+        return await asyncio.to_thread(draft.shown, self._drafts.keep(draft), self._session.encoding, newline_only)
 
     async def apply(self, params: ApplyParams) -> ApplyResult:
         """Apply the chosen places, all or none."""

@@ -247,3 +247,35 @@ def test_a_macro_has_what_was_accepted(in_neovim: Open, key: str, register: str)
     assert neovim.text() == f"{first}{written.removesuffix(chr(10))}{last}{written}"
     neovim.keys("G@q")
     assert neovim.text().endswith(f"{last}{written}")
+
+
+SNIPPET = "vim.snippet.expand('${1:first}\\n${2:second}\\n${3:third}\\n')"
+
+
+@pytest.fixture
+def in_snippet(in_neovim: Open) -> Neovim:
+    """A Neovim in a snippet of three lines, each a place to fill in; the first one is selected."""
+    neovim = in_neovim(NOTES, setup={"keymaps": KEYMAPS})
+    neovim.until_ready()
+    neovim.keys("Go")
+    neovim.eventually(lambda: mode(neovim) == "i", "it is not insert mode")
+    neovim.lua(SNIPPET)
+    neovim.eventually(lambda: mode(neovim) == "s", "the first place is not selected")
+    return neovim
+
+
+def test_tab_jumps_in_a_snippet_from_a_selected_place(in_snippet: Neovim) -> None:
+    in_snippet.keys("<Tab>")
+
+    in_snippet.eventually(lambda: in_snippet.cursor()[0] == 4, "the second place is not reached")
+    assert in_snippet.text() == f"{NOTES}first\nsecond\nthird\n\n"
+
+
+def test_tab_jumps_in_a_snippet_and_takes_no_suggestion(in_snippet: Neovim) -> None:
+    in_snippet.offered()
+    first = in_snippet.text().splitlines()[2]
+
+    in_snippet.keys("<Tab>")
+
+    in_snippet.eventually(lambda: in_snippet.cursor()[0] == 4, "the second place is not reached")
+    assert in_snippet.text() == f"{NOTES}{first}\nsecond\nthird\n\n"

@@ -35,6 +35,15 @@ def test_who_asks_is_answered_although_the_engine_is_stopped(stopped: LanguageSe
     assert stopped.answer(stopped.request("textDocument/inlineCompletion", _INVOKED), _SOON_S).error is None
 
 
+def test_midspan_fill_says_so_soon_now_and_at_the_next_connection(stopped: LanguageServer) -> None:
+    asked = stopped.request("midspan/fill", _ASKED)
+    assert stopped.answer(asked, 3 * _SOON_S).error is not None
+
+    error = stopped.answer(stopped.request("midspan/fill", _ASKED), 3 * _SOON_S).error
+    assert error is not None
+    assert "does not answer" in error["message"]
+
+
 def test_a_restart_replaces_an_engine_that_is_stopped(stopped: LanguageServer) -> None:
     restart = stopped.request("workspace/executeCommand", {"command": "midspan.restartEngine"})
     assert stopped.answer(restart, 2 * _SOON_S).error is None

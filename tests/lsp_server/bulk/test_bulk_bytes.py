@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lsprotocol import types
 from support.bulk_editor import changes_of, edited
 
-from lsp_server.bulk.action import DraftFile
+from lsp_server.bulk.action import Draft, DraftFile
 from lsp_server.bulk.repeat import Narrowing
 from lsp_server.bulk.workspace_edit import EditForm, ready
 from lsp_server.documents.source import Source
@@ -96,3 +96,16 @@ def test_apply_and_undo_give_back_every_byte(
 def _range(text: str, start: int, end: int, encoding: str) -> types.Range:
     source = Source.of(text)
     return types.Range(position_in(source, start, encoding), position_in(source, end, encoding))
+
+
+@pytest.mark.parametrize(("newline_only", "start"), [(False, (2, 6)), (True, (1, 12))])
+def test_the_preview_names_the_line_and_column_of_an_editor_for_which_a_return_ends_none(
+    tmp_path: Path, newline_only: bool, start: tuple[int, int]
+) -> None:
+    (tmp_path / "a.py").write_bytes('x = 1\n"""🙂\rb"""; get(b)\n'.encode())
+    found = draft_of(tmp_path, TIMEOUT)
+    assert found is not None
+
+    shown = Draft("title", "", (found[0],)).shown(1, "utf-16", newline_only)
+
+    assert shown.places[0].range.start == types.Position(*start)

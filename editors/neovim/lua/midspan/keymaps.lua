@@ -14,6 +14,18 @@ local keys_set = {}
 --- Keys that no terminal can mistake for a typed <Esc> and the key.
 local MOVES = { 'Left', 'Right', 'Up', 'Down', 'Home', 'End', 'PageUp', 'PageDown', 'Insert', 'Del' }
 
+--- Return whether a key jumps to another place of the snippet that the user fills in: then it does that.
+---@param key string
+---@return boolean
+local function jumps(key)
+  for each, direction in pairs({ ['<Tab>'] = 1, ['<S-Tab>'] = -1 }) do
+    if vim.keycode(each) == vim.keycode(key) then
+      return vim.snippet.active({ direction = direction })
+    end
+  end
+  return false
+end
+
 --- Return what Neovim does with a key that has no mapping. A typed <M-x> without one is <Esc> and x, but only if it is
 --- typed; here it would write "<M-x>" into the text. <M-Right>, pressed for one word more than there is, does nothing:
 --- after an <Esc> what the user types next would be commands.
@@ -83,7 +95,7 @@ function M.give_back()
 end
 
 --- Set the keys of insert mode. While Neovim's completion menu is open, the keys that it knows and those that the user
---- had mapped do what they did before.
+--- had mapped do what they did before; so do those that jump in a snippet while there is a place to jump to.
 ---@param keymaps table<string, string> keys by action
 function M.set(keymaps)
   for action, key in pairs(keymaps) do
@@ -91,7 +103,8 @@ function M.set(keymaps)
     local is_for_menu = is_users or menu.knows(key)
     note('i', key)
     vim.keymap.set('i', key, function()
-      local is_ours = not (is_for_menu and menu.is_open()) and require('midspan')[action]()
+      local is_others = jumps(key) or (is_for_menu and menu.is_open())
+      local is_ours = not is_others and require('midspan')[action]()
       if not is_ours then
         vim.api.nvim_feedkeys(vim.keycode(otherwise), 'im', false)
       end
