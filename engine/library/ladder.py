@@ -11,7 +11,7 @@ from pathlib import Path
 import attrs
 
 from engine.library.catalog import PASSES, CatalogModel, catalog, milliseconds_of
-from engine.library.device_memory import UNKNOWN, DeviceMemory, gigabytes
+from engine.library.device_memory import UNKNOWN, DeviceMemory, gigabytes, machine_memory
 from engine.library.precision_names import Precision
 from engine.library.resolve import other_models
 from engine.library.store import EMBEDDED, chosen_model
@@ -107,6 +107,12 @@ def rung_of(in_use: str) -> str | None:
     if in_use in _ON_PROCESSOR + _ON_GPU:
         return in_use
     return next((name for name in _ON_PROCESSOR if in_use in map(str, files_elsewhere(catalog()[name]))), None)
+
+
+def fits_now(name: str) -> bool:
+    """Tell whether the memory that is free now is enough for a rung on the processor. Of a GPU's memory, see doctor."""
+    memory = machine_memory()
+    return name not in _ON_PROCESSOR or memory is None or _on_processor(memory, catalog()[name], None).fits
 
 
 def files_elsewhere(model: CatalogModel) -> list[Path]:
