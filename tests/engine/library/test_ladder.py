@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from support.gguf_files import tiny_network
 from support.hub_server import Repository
+from support.ladder_hub import RUNGS, add_rungs
 from support.models_command import ModelsCommand
 
 from engine.library.catalog import catalog
@@ -12,7 +12,6 @@ from engine.library.device_memory import DeviceMemory
 from engine.library.ladder import PassTime, largest, offer_above, rungs_here
 from engine.library.store import choose, chosen_model
 
-RUNGS = ("qwen-coder-0.5b-q4", "qwen-coder-1.5b-q4")
 ANY_TIME = ("--budget-ms", "1e9")
 FAST = PassTime(1.0, 70_000_000)
 
@@ -25,10 +24,7 @@ def machine(gigabytes: float) -> DeviceMemory:
 def rungs(models: ModelsCommand, tmp_path: Path) -> list[Repository]:
     """The hub's repositories of the rungs, each with a tiny model; with a home of its own."""
     models.environment["HOME"] = str(tmp_path)
-    data = tiny_network("qwen2").save_gguf(tmp_path / "tiny.gguf").read_bytes()
-    found = [Repository({catalog()[name].file: data}, large={catalog()[name].file}) for name in RUNGS]
-    models.hub.repositories |= {catalog()[name].hub: each for name, each in zip(RUNGS, found, strict=True)}
-    return found
+    return add_rungs(models.hub, tmp_path)
 
 
 @pytest.mark.parametrize(

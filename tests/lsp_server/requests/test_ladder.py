@@ -1,8 +1,6 @@
 """A larger model in an editor: offered when it was measured, installed while the old one answers, changed over."""
 
 import contextlib
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,41 +9,24 @@ import pytest
 import pytest_asyncio
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
-from support.gguf_files import tiny_network
-from support.hub_server import Hub, Repository, serve
+from support.hub_server import Hub
+from support.ladder_hub import PATIENT, RUNGS, ladder_hub
 from support.lsp_editor import Editor, eventually, shown
 
-from engine.library.catalog import catalog
 from engine.library.store import chosen_model
 from lsp_server.requests.ladder import TRIAL_FILLS, too_slow
 
-RUNGS = ("qwen-coder-0.5b-q4", "qwen-coder-1.5b-q4")
-SETTINGS = {"threads": 1, "budgetMs": 5000, "gate": 0, "maxTokens": 4}
-
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    """A hub with a tiny model for each rung, and folders of the test's own. All engines end with it."""
-    for kind in ("MODELS", "CONFIG", "RUNTIME", "DATA"):
-        monkeypatch.setenv(f"MIDSPAN_{kind}_DIR", str(tmp_path / kind.lower()))
-    for name in ("HF_TOKEN", "HF_HUB_OFFLINE"):
-        monkeypatch.delenv(name, raising=False)
-    data = tiny_network("qwen2").save_gguf(tmp_path / "tiny.gguf").read_bytes()
-    with serve() as hub:
-        for name in RUNGS:
-            file = catalog()[name].file
-            hub.repositories[catalog()[name].hub] = Repository({file: data}, large={file})
-        for variable, value in {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "hf"), "NO_PROXY": "*"}.items():
-            monkeypatch.setenv(variable, value)
-        monkeypatch.setenv("HOME", str(tmp_path))
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    with ladder_hub(tmp_path) as hub:
         yield hub
-    subprocess.run([sys.executable, "-m", "engine.cli", "engine", "stop"], capture_output=True, check=False)
 
 
 @pytest_asyncio.fixture
 async def offered(hub: Hub, editor: Editor) -> AsyncIterator[Editor]:
     """An editor with the embedded model, to which a larger one is offered."""
-    await editor.start(SETTINGS)
+    await editor.start(PATIENT)
     await editor.open_ready("def add(a, b):\n    return |\n", language="python")
     report = await editor.command("midspan.status", "offer")
     assert report["offer"]["model"] in RUNGS
@@ -111,7 +92,7 @@ async def test_the_progress_bar_cancels_a_pull(offered: Editor, hub: Hub) -> Non
 
 
 async def test_nothing_is_offered_to_a_user_whose_settings_name_a_model(hub: Hub, editor: Editor) -> None:
-    await editor.start({**SETTINGS, "model": "embedded"})
+    await editor.start({**PATIENT, "model": "embedded"})
     await editor.open_ready("|\n")
     assert (await editor.command("midspan.status", "offer"))["offer"] is None
     with pytest.raises(JsonRpcException, match="there is no larger model to install"):
@@ -127,7 +108,7 @@ def test_a_model_is_judged_by_the_median_of_its_fills() -> None:
 
 
 async def test_a_model_that_is_too_slow_here_gives_its_place_back(hub: Hub, editor: Editor) -> None:
-    slow = {**SETTINGS, "maxTokens": 512}
+    slow = {**PATIENT, "maxTokens": 512}
     await editor.start(slow, pull=slow)
     await editor.open_ready("def add(a, b):\n    return |\n", language="python")
     old = await model_of(editor)
