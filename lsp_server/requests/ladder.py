@@ -43,6 +43,7 @@ class Ladder:
         self._climbing: asyncio.Task[None] | None = None
         self._judging: asyncio.Task[None] | None = None
         self._process: asyncio.subprocess.Process | None = None
+        self._was_too_slow = False
         session.board.after_fills(FIRST_LOOK_FILLS, lambda _: self._measure())
 
     async def offered(self) -> ModelOffer | None:
@@ -76,7 +77,7 @@ class Ladder:
             await asyncio.wait(tasks)
 
     def _measure(self) -> "asyncio.Task[ModelOffer | None] | None":
-        if self._session.configuration.settings.model != DEFAULT:
+        if self._was_too_slow or self._session.configuration.settings.model != DEFAULT:
             return None
         if self._measuring is None:
             self._measuring = asyncio.create_task(self._measured())
@@ -127,12 +128,13 @@ class Ladder:
         budget = self._session.configuration.settings.budget_ms
         line = too_slow(times, budget, before, target)
         if line and chosen_model().model == target:
+            self._was_too_slow = True
             self._judging = asyncio.create_task(self._go_back(before, line))
 
     async def _go_back(self, before: str, line: str) -> None:
         try:
+            paths = self._session.configuration.settings.engine_options.paths  # of the model that is left
             choose(before)
-            paths = self._session.configuration.settings.engine_options.paths
             left = await self._session.link.change_over()
         except (MidspanError, OSError) as error:
             _logger.error("the model cannot be changed back: %s", error)

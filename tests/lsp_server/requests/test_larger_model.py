@@ -124,3 +124,4 @@ async def test_a_model_that_is_too_slow_here_gives_its_place_back(hub: Hub, edit
     assert "to use it all the same run `midspan models use qwen-coder-" in line
     assert chosen_model().model == "embedded"
     assert await model_of(editor) == old
+    assert (await editor.command("midspan.status", "offer"))["offer"] is None  # not again in this session
