@@ -30,6 +30,7 @@ from lsp_server.protocol import MidspanProtocol, converter, log_to_client, set_l
 from lsp_server.requests.ahead import ReadAhead
 from lsp_server.requests.commands import Commands, LateEdits
 from lsp_server.requests.fill import fill_request
+from lsp_server.requests.ladder import Ladder
 from lsp_server.requests.registration import (
     CompletionSwitch,
     FileWatch,
@@ -218,6 +219,7 @@ class MidspanServer(LanguageServer):
         self.completion_switch = CompletionSwitch(self, complete, _COMPLETION_OPTIONS)
         self.file_watch = FileWatch(self)
         self.host_question = HostQuestion(self, link)
+        self.ladder = Ladder(self, self.session)
         self._register_features()
 
     def _register_features(self) -> None:
@@ -255,7 +257,7 @@ class MidspanServer(LanguageServer):
         for method, bound in handlers.items():
             # pygls sets attributes on a handler; a bound method has none, a partial object does.
             self.feature(method, options.get(method))(functools.partial(bound))
-        commands = Commands(session, self.suggestions, self.edits, self.host_question)
+        commands = Commands(session, self.suggestions, self.edits, self.host_question, self.ladder)
         for name, command in commands.handlers.items():
             self.command(name)(functools.partial(command))
 
@@ -287,6 +289,7 @@ class MidspanServer(LanguageServer):
         self.session.board.switch(self.session.configuration.is_on())
         self.session.memory.use_settings()
         self.host_question.use(reading.settings.engine_options)
+        self.ladder.follow_settings()
 
     def _show_state(self, status: wire.StatusParams) -> None:
         self.protocol.notify(STATUS, status)
@@ -349,6 +352,7 @@ async def _shutdown(ls: MidspanServer, *_: Any) -> None:
     ls.suggestions.cancel_all()
     ls.session.parsing.close()
     ls.host_question.end()
+    await ls.ladder.close()
     await ls.edits.close()
     await ls.session.memory.close()
     await ls.session.link.close()

@@ -17,7 +17,7 @@ from typing import Literal, get_args
 import attrs
 from lsprotocol import types
 
-from engine.protocol.editor_messages import State
+from engine.protocol.editor_messages import ModelOffer, State
 from engine.protocol.messages import SourceName
 
 CURSOR_MOVED = "midspan/cursorMoved"
@@ -61,7 +61,7 @@ class StatusParams:
     """What an editor's status item shows. `median_ms` is the median time of recent fills, from request to answer.
 
     `memory` is a line about what is known of the workspace. Until `snoozed_until`, in seconds since the epoch, nothing
-    is suggested unasked.
+    is suggested unasked. `offer` is a larger model that this machine could carry.
     """
 
     state: State
@@ -70,6 +70,14 @@ class StatusParams:
     median_ms: float | None = None
     memory: str | None = None
     snoozed_until: float | None = None
+    offer: ModelOffer | None = None
+
+
+@attrs.frozen
+class InstallResult:
+    """The result of the command midspan.installModel: the model whose installation has begun."""
+
+    model: str
 
 
 @attrs.frozen

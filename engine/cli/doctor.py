@@ -20,6 +20,7 @@ import typer
 from rich.text import Text
 
 from engine.cli.console import FAILED, AsJson, err, out
+from engine.cli.ladder import measured_offer, offer_line
 from engine.cli.lsp_client import LspSession
 from engine.cli.setup.editors import OLDEST_NEOVIM, neovim_version
 from engine.client.address import make_private, runtime_paths_of
@@ -231,6 +232,8 @@ def doctor(as_json: AsJson = False) -> None:
 def _all_checks() -> Iterator[Check]:
     yield from installation()
     yield model_in_use()
+    if (offer := measured_offer(DEFAULT_BUDGET_MS)) is not None:
+        yield Check("better model", "ok", offer_line(offer))
     yield runtime_folder()
     yield asyncio.run(language_server())
     yield asyncio.run(engine())

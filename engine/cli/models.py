@@ -1,19 +1,15 @@
-"""`midspan models`: list, inspect, choose and remove models, and pull them with a bar or with lines for a program."""
+"""`midspan models`: list, inspect, choose, tune and remove models; pull.py pulls them."""
 
-import asyncio
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
-from engine.cli import model_sheet
+from engine.cli import ladder, model_sheet
 from engine.cli.console import FAILED, AsJson, err, leave, out
+from engine.cli.default_model import make_default, stop_engine
 from engine.cli.model_sheet import (
     ModelSheet,
     count_of,
@@ -23,88 +19,20 @@ from engine.cli.model_sheet import (
     show_gguf,
     show_other_models,
 )
-from engine.client.address import distrust, resolve_model, trust
-from engine.client.launcher import EngineOptions, stop_running
+from engine.cli.pull import PullView, confirmed, pull
+from engine.client.address import distrust, trust
 from engine.errors import MidspanError, ModelError
 from engine.library import store
-from engine.library.catalog import DEFAULT_BUDGET_MS, CatalogModel, answering_devices, answers_on, catalog
+from engine.library.catalog import DEFAULT_BUDGET_MS, answering_devices, answers_on
 from engine.library.device_memory import device_memories, gigabytes
 from engine.library.gguf_file import is_gguf
 from engine.library.resolve import folder_of, other_models
 from engine.library.store import EMBEDDED, choose, chosen_model
 
-
-class PullView:
-    """One bar for all files with the name of the current file. A context manager; shows nothing outside a terminal."""
-
-    def __init__(self, console: Console) -> None:
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = self._progress.add_task("asking the hub", total=None)
-
-    def __enter__(self) -> "PullView":
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def begin(self, total: int, present: int) -> None:
-        """Like the other methods, see library.pull.PullProgress."""
-        self._progress.update(self._task, total=total, completed=present)
-
-    def fetch(self, name: str) -> None:
-        self._progress.update(self._task, description=name)
-
-    def check(self, name: str) -> None:
-        self._progress.update(self._task, description=f"checking {name}")
-
-    def advance(self, count: int) -> None:
-        self._progress.update(self._task, advance=count)
-
-
-class PullLines:
-    """Writes a line of JSON for each file and each percent: `{"doing": ..., "present": bytes, "total": bytes}`."""
-
-    def __init__(self, write: Callable[[str], None]) -> None:
-        self._write = write
-        self._doing = "asking the hub"
-        self._total = self._present = self._written = 0
-
-    def begin(self, total: int, present: int) -> None:
-        """Like the other methods, see library.pull.PullProgress."""
-        self._total, self._present = total, present
-        self._line()
-
-    def fetch(self, name: str) -> None:
-        self._doing = name
-        self._line()
-
-    def check(self, name: str) -> None:
-        self._doing = f"checking {name}"
-        self._line()
-
-    def advance(self, count: int) -> None:
-        self._present += count
-        if abs(self._present - self._written) * 100 >= self._total:
-            self._line()
-
-    def _line(self) -> None:
-        self._written = self._present
-        self._write(json.dumps({"doing": self._doing, "present": self._present, "total": self._total}))
-
-
 app = typer.Typer(help="Models: list, inspect, pull, choose, remove.", no_args_is_help=True)
+app.command()(pull)
+app.command("offer", hidden=True)(ladder.offer)
 
-_INTERRUPTED = 130
 Name = Annotated[str, typer.Argument(help="A name from `midspan models list`.")]
 NameOrFolder = Annotated[
     str, typer.Argument(help="A name from `midspan models list`, a GGUF file, or a model's folder.")
@@ -183,49 +111,8 @@ def info(
 
 
 @app.command()
-def pull(
-    name: Name,
-    accept_licence: Annotated[
-        bool, typer.Option("--accept-licence", help="Accept a licence that is not free, without a question.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the progress as JSON, a line each percent, for programs.")
-    ] = False,
-) -> None:
-    """Download a model from the hub. After an interruption, pull again to continue."""
-    try:
-        model = _pullable(name)
-        is_here = store.is_pulled(name)
-        if not is_here:
-            _accept(model, accept_licence)
-        # Imported only here, because this is the only command that uses the network.
-        from engine.library.pull import Puller
-
-        if as_json:
-            record = Puller(PullLines(typer.echo)).pull(model, accepted=not model.free)
-        else:
-            with PullView(err) as view:
-                record = Puller(view).pull(model, accepted=not model.free)
-    except MidspanError as error:
-        leave(error, FAILED)
-    except KeyboardInterrupt:
-        typer.echo(f"midspan: stopped; the received part is kept, continue with: midspan models pull {name}", err=True)
-        raise typer.Exit(_INTERRUPTED) from None
-    if as_json:
-        return
-    if is_here:
-        out.print(f"{name} is here already, at commit {record.commit}", soft_wrap=True)
-    else:
-        out.print(
-            f"{name} is here: {gigabytes(record.size)}, commit {record.commit}, all checksums correct", soft_wrap=True
-        )
-        out.print(f"make it the default with: midspan models use {name}", style="dim", soft_wrap=True)
-
-
-@app.command()
 def use(model: NameOrFolder) -> None:
     """Make a model the default: for this command line and for editors without a setting `midspan.model`."""
-    before = chosen_model().model
     try:
         folder = folder_of(model)
         if is_gguf(folder):
@@ -234,12 +121,9 @@ def use(model: NameOrFolder) -> None:
             raise ModelError(f"there is no config.json in {folder}; is it a model's folder?")
         has_name = model == EMBEDDED or store.is_pulled(model)
         chosen = model if has_name else str(folder.resolve())
-        choose(chosen)
+        make_default(chosen)
     except MidspanError as error:
         leave(error, FAILED)
-    out.print(f"in use from now on: {chosen}", soft_wrap=True)
-    if chosen != before:
-        _stop_engine(before)
 
 
 @app.command("tune")
@@ -279,7 +163,7 @@ def tune_model(
     if not tuned.helps:
         out.print("the memory does not help this model here, so it only drafts from now on")
     out.print(f"kept in {path}; remove it to undo this", soft_wrap=True)
-    _stop_engine(model)
+    stop_engine(model)
 
 
 @app.command()
@@ -292,7 +176,7 @@ def remove(name: Name, yes: Yes = False) -> None:
         folder = store.folders_of(name)[0]
         if in_use and not yes:
             raise ModelError(f"{name} is in use; run `midspan models use embedded` first, or remove it with --yes")
-        if not yes and not _confirmed(f"Remove {folder}?"):
+        if not yes and not confirmed(f"Remove {folder}?"):
             raise ModelError(f"nothing was removed; --yes removes {name} without a question")
         freed = store.remove(name)
         if in_use:
@@ -333,33 +217,6 @@ def _columns(sheet: ModelSheet) -> tuple[str, str, str, str, str]:
     )
 
 
-def _pullable(name: str) -> CatalogModel:
-    if name == EMBEDDED:
-        raise ModelError("the embedded model is part of Midspan; there is nothing to pull")
-    if name not in catalog():
-        raise ModelError(
-            f"no model {name!r} to pull; there are {', '.join(known for known in catalog() if known != EMBEDDED)}"
-        )
-    return catalog()[name]
-
-
-def _accept(model: CatalogModel, accepted: bool) -> None:
-    """Show the licence. If it is not free, ask the user to accept it. Raises ModelError when it is not accepted."""
-    err.print(f"{model.hub}, licence {model.licence}: {model.licence_page}", soft_wrap=True)
-    if model.free or accepted:
-        return
-    if _confirmed(f"{model.licence} is not known to be a free licence. Have you read it, and do you accept it?"):
-        return
-    raise ModelError(
-        f"the licence of {model.name} ({model.licence}) was not accepted; read it at {model.licence_page}, "
-        "then pull with --accept-licence"
-    )
-
-
-def _confirmed(question: str) -> bool:
-    return sys.stdin.isatty() and typer.confirm(question, err=True)
-
-
 @app.command("trust")
 def trust_host(
     host: Annotated[str, typer.Argument(help="A host, as in api.example.com or 10.0.0.5:8000.")],
@@ -380,12 +237,3 @@ def _verify(sheet: ModelSheet) -> None:
         view.begin(sheet.record.size, 0)
         view.check("every file")
         store.verify(sheet.folder, sheet.record, view.advance)
-
-
-def _stop_engine(model: str) -> None:
-    """Ask the engine of the previous default model to end, so that editors start one with the new model."""
-    try:
-        if asyncio.run(stop_running(EngineOptions(model=resolve_model(model)), "midspan-cli")):
-            out.print("the running engine has ended; editors use the new model for their next suggestion")
-    except MidspanError as error:
-        err.print(f"midspan: the running engine could not be stopped ({error}); restart it in your editor")

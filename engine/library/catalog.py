@@ -68,6 +68,7 @@ class CatalogModel:
     parameters: int = attrs.field(validator=_COUNT)
     active_parameters: int | None = attrs.field(default=None, validator=_OPTIONAL_COUNT)
     size_bytes: int | None = attrs.field(default=None, validator=_OPTIONAL_COUNT)
+    pass_bytes: int | None = attrs.field(default=None, validator=_OPTIONAL_COUNT)
     architecture: Architecture = attrs.field(validator=_one_of(*get_args(Architecture)))
     mask_id: int | None = attrs.field(default=None, validator=_OPTIONAL_COUNT)
     other_ids: dict[str, int] = attrs.field(

@@ -149,10 +149,27 @@ class FillProgress:
 
 
 @attrs.frozen
+class ModelOffer:
+    """A larger model that this machine could carry: a sentence for the user, and what it says.
+
+    `model` is its name, `size_bytes` what is to be pulled, `ms` the time of a suggestion, and `path` the file of
+    another program that is the model already, or "".
+    """
+
+    text: str
+    model: str
+    size_bytes: int
+    licence: str
+    ms: float
+    path: str = ""
+
+
+@attrs.frozen
 class StatusReport:
     """The result of the command midspan.status. The counts are this session's; `engine` is None while none runs.
 
-    Of the requests, `asked` went to the engine and `reused` did not need it.
+    Of the requests, `asked` went to the engine and `reused` did not need it. `offer` is None until a larger model is
+    known to be worth it.
     """
 
     state: State
@@ -169,6 +186,7 @@ class StatusReport:
     memory: str | None
     snoozed_until: float | None
     engine: Status | None
+    offer: ModelOffer | None = None
 
 
 def camel_case(name: str) -> str:

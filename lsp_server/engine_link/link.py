@@ -294,6 +294,27 @@ class EngineLink:
         finally:
             if self._starting is asyncio.current_task():
                 self._starting = None
+        self._take(client)
+
+    async def change_over(self) -> EngineClient | None:
+        """Use the engine that the options name now, once it answers, and return the client of the one before.
+
+        The default model may be another one since. Until then, and if this fails, the present engine answers. Raises
+        MidspanError or OSError.
+        """
+        options = self._options
+        if options is None:
+            raise self._refusal or self._error
+        client = await connect_or_start(options, CLIENT_NAME)
+        if options != self._options:
+            await client.close()
+            raise EngineUnavailable("the settings of the engine have changed meanwhile")
+        self._stop_starting()
+        before = self._client
+        self._take(client)
+        return before
+
+    def _take(self, client: EngineClient) -> None:
         self._client = client
         self._watching = asyncio.create_task(self._watch(client))
         model = client.welcome.model

@@ -12,7 +12,7 @@ import attrs
 
 from engine.client.address import is_loopback
 from engine.errors import MidspanError
-from engine.protocol.editor_messages import State, StatusReport
+from engine.protocol.editor_messages import ModelOffer, State, StatusReport
 from engine.protocol.memory_messages import MemoryStatus
 from engine.protocol.messages import ModelInfo, Status
 from engine.usage_file import StatisticsFile, Tallies, Tally, row_of_today
@@ -55,6 +55,10 @@ class StatusBoard:
         self._memory: str | None = None
         self._snoozed_until: float | None = None
         self._note = ""
+        self._offer: ModelOffer | None = None
+        self._awaited: list[float] = []
+        self._fills_to_await = 0
+        self._then: Callable[[list[float]], object] = lambda _: None
 
     @property
     def median_ms(self) -> float | None:
@@ -100,6 +104,23 @@ class StatusBoard:
         """Note the time of a fill, from request to answer."""
         self._recent_ms.append(milliseconds)
 
+    def after_fills(self, count: int, then: Callable[[list[float]], object]) -> None:
+        """Call `then` once, with the times of the next `count` fills that nobody asked for, in milliseconds."""
+        self._awaited, self._fills_to_await, self._then = [], count, then
+
+    def awaited(self, milliseconds: float) -> None:
+        """Note the time of a fill that nobody asked for, also of one that was late and then cancelled."""
+        if self._fills_to_await:
+            self._awaited.append(milliseconds)
+            if len(self._awaited) == self._fills_to_await:
+                self._fills_to_await = 0
+                self._then(self._awaited)
+
+    def offer(self, offer: ModelOffer | None) -> None:
+        """Show a larger model that this machine could carry, or none any more."""
+        self._offer = offer
+        self.refresh()
+
     @contextmanager
     def filling(self) -> Iterator[None]:
         """Show the state "busy" while the context is open. Fills may overlap."""
@@ -136,6 +157,7 @@ class StatusBoard:
             memory=self._memory,
             snoozed_until=self._snoozed_until,
             engine=engine,
+            offer=self._offer,
         )
 
     def _current(self) -> StatusParams:
@@ -149,7 +171,7 @@ class StatusBoard:
             state, message = "off", f"Snoozed until {time.strftime('%H:%M', time.localtime(until))}."
         if state in ("idle", "ready", "busy") and self._note:
             message = f"{message} {self._note}"
-        return StatusParams(state, message, self._model, self.median_ms, self._memory, until)
+        return StatusParams(state, message, self._model, self.median_ms, self._memory, until, self._offer)
 
 
 def leaves_machine(model: ModelInfo) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygls.exceptions import JsonRpcInvalidParams
@@ -14,6 +15,7 @@ from engine.protocol.messages import Status
 from lsp_server.documents.store import offset_in
 from lsp_server.engine_link.status import MAX_MINUTES, as_log_line
 from lsp_server.protocol import MidspanProtocol, refusal
+from lsp_server.requests.ladder import Ladder
 from lsp_server.requests.registration import HostQuestion
 from lsp_server.requests.suggestions import Suggestions
 from lsp_server.session import Session
@@ -82,10 +84,13 @@ class LateEdits:
 _logger = logging.getLogger(__name__)
 
 RESTART_ENGINE = "midspan.restartEngine"
+INSTALL_MODEL = "midspan.installModel"
+WITH_OFFER = "offer"
 TOGGLE = "midspan.toggle"
 DISMISSED = "midspan.dismissed"
 SNOOZE = "midspan.snooze"
 _STATUS_TIMEOUT_S = 2.0
+_OFFER_TIMEOUT_S = 15.0
 _MINUTES = number(0, MAX_MINUTES)
 
 
@@ -93,12 +98,18 @@ class Commands:
     """Each method is a command; its arguments are those that the editor sends."""
 
     def __init__(
-        self, session: Session, suggestions: Suggestions, edits: LateEdits, host_question: HostQuestion
+        self,
+        session: Session,
+        suggestions: Suggestions,
+        edits: LateEdits,
+        host_question: HostQuestion,
+        ladder: Ladder,
     ) -> None:
         self._session = session
         self._suggestions = suggestions
         self._edits = edits
         self._host_question = host_question
+        self._ladder = ladder
 
     @property
     def handlers(self) -> Mapping[str, Callable[..., Any]]:
@@ -106,6 +117,7 @@ class Commands:
         return {
             RESTART_ENGINE: self.restart_engine,
             SHOW_STATUS: self.show_status,
+            INSTALL_MODEL: self._ladder.install,
             TOGGLE: self.toggle,
             SNOOZE: self.snooze,
             ACCEPTED: self.accepted,
@@ -125,8 +137,15 @@ class Commands:
         except MidspanError as error:
             raise refusal(str(error)) from None
 
-    async def show_status(self) -> StatusReport:
-        """Return what the session and its engine did, and log it."""
+    async def show_status(self, *arguments: Any) -> StatusReport:
+        """Return what the session and its engine did, and log it.
+
+        With the argument "offer" the machine is measured first, unless it was: would it carry a larger model?
+        """
+        if arguments and arguments[0] == WITH_OFFER:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_OFFER_TIMEOUT_S):
+                    await self._ladder.offered()
         engine: Status | None = None
         client = self._session.link.connected
         if client is not None:

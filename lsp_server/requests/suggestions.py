@@ -333,8 +333,11 @@ class Suggestions:
         """Ask the engine. Returns None when a newer request or an edit cancelled this one."""
         started = time.perf_counter()
         filled = await self._newest(request, self._session.link.fill(client, fill))
+        milliseconds = (time.perf_counter() - started) * 1000
         if filled is not None:
-            self._session.board.took((time.perf_counter() - started) * 1000)
+            self._session.board.took(milliseconds)
+        if request.automatic and (filled is not None or milliseconds > fill.budget_ms):
+            self._session.board.awaited(milliseconds)
         return filled
 
     async def _newest(self, request: SuggestionRequest, work: Coroutine[Any, Any, _Answer]) -> _Answer | None:

@@ -258,6 +258,8 @@ def test_doctor_gives_each_check_a_verdict_and_exits_with_the_worst(midspan: Com
     assert verdicts["kernel"] == ("ok" if kernel_paths() else "warn")
     assert set(verdicts.values()) <= {"ok", "warn", "fail"}
     assert all(check["advice"] for check in report["checks"] if check["verdict"] == "warn")
+    better = [check["found"] for check in report["checks"] if check["name"] == "better model"]
+    assert all("(measured here)" in found and found.endswith("midspan models pull coder") for found in better)
     assert (ended.status == 0) == report["healthy"] == ("fail" not in verdicts.values())
 
 

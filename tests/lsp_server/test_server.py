@@ -31,6 +31,7 @@ async def test_the_server_announces_its_capabilities(editor: Editor) -> None:
     assert capabilities.inline_completion_provider
     assert capabilities.execute_command_provider is not None
     assert set(capabilities.execute_command_provider.commands) == {
+        "midspan.installModel",
         "midspan.restartEngine",
         "midspan.status",
         "midspan.toggle",

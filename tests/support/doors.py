@@ -24,6 +24,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "engine/cli/setup/editors.py": "the user's editors",
         "engine/client/launcher.py": "our own engine",
         "lsp_server/refactor/search.py": "our own workers",
+        "lsp_server/requests/ladder.py": "our own command line",
     },
     "open a file": {
         "engine/reading.py": "files of a stranger's folder",

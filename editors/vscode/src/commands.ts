@@ -9,7 +9,7 @@ import type { StatusItem } from './status_item';
 import { clock, readable, snoozed } from './status_text';
 import { suggestNow } from './suggest_now';
 import { whyThisSuggestion } from './why';
-import { REPORT, RESTART_ENGINE, type Report, SNOOZE } from './wire';
+import { INSTALL_MODEL, REPORT, RESTART_ENGINE, type Report, SNOOZE } from './wire';
 
 const SNOOZE_MINUTES = 5;
 const WHILE_TYPING = 'suggestions come while you type';
@@ -41,6 +41,10 @@ export function registerCommands(
     register('showMenu', () => showMenu(status.status)),
     register('openSettings', () => commands.executeCommand('workbench.action.openSettings', '@ext:midspan.midspan')),
     register('chooseModel', () => chooseModel(session.origin, log)),
+    register('installLargerModel', async () => {
+      const { model } = await session.execute<{ model: string }>(INSTALL_MODEL);
+      tell(`${model} is being installed; until it answers, the model in use goes on`);
+    }),
     register('toggleSnooze', () => toggleSnooze(session, status)),
     register('toggleAutomatic', async () => tell((await toggleAutomatic()) ? WHILE_TYPING : WHEN_ASKED)),
     register('besideMenu', async () => {

@@ -4,6 +4,7 @@ import { BulkEdits } from './bulk_edits';
 import { registerCommands } from './commands';
 import { CursorReports } from './cursor_reports';
 import { NextEdits } from './next_edits';
+import { Offers } from './offer';
 import { onSelectedPython } from './python';
 import { Session } from './session';
 import { StatusItem } from './status_item';
@@ -15,7 +16,8 @@ const HELP = 'How It Works';
 export async function activate(context: ExtensionContext): Promise<void> {
   const log = window.createOutputChannel('Midspan', { log: true });
   const status = new StatusItem();
-  const session = new Session(context, log, status, offerInstallation);
+  const offers = new Offers(context.globalState, () => commands.executeCommand('midspan.installLargerModel'));
+  const session = new Session(context, log, status, offerInstallation, offer => offers.consider(offer));
   const bulk = new BulkEdits(context, session, log);
   const next = new NextEdits(session, log);
   const cursor = new CursorReports(session, log);

@@ -14,7 +14,7 @@ import { Dismissals } from './dismissal';
 import { findServer, type Server } from './server';
 import { excluded } from './settings';
 import type { StatusItem } from './status_item';
-import { type Broken, forServer, STATUS, type Status } from './wire';
+import { type Broken, forServer, type ModelOffer, STATUS, type Status } from './wire';
 
 const RESTART_DELAY_MS = 500;
 const MISSING: Broken = {
@@ -41,6 +41,7 @@ export class Session implements Disposable {
     private readonly log: LogOutputChannel,
     private readonly status: StatusItem,
     private readonly onMissing: () => void,
+    private readonly onOffer: (offer: ModelOffer) => void,
   ) {}
 
   get isRunning(): boolean {
@@ -145,7 +146,12 @@ export class Session implements Disposable {
       },
     });
     client.registerFeature(new PreviewCapability());
-    client.onNotification(STATUS, (status: Status) => this.status.show(status));
+    client.onNotification(STATUS, (status: Status) => {
+      this.status.show(status);
+      if (status.offer) {
+        this.onOffer(status.offer);
+      }
+    });
     client.onDidChangeState(({ newState }) => {
       if (newState === State.Starting) {
         this.status.show({ state: 'starting', message: 'Starting the language server.' });

@@ -5,8 +5,15 @@ export const CURSOR_MOVED = 'midspan/cursorMoved';
 export const WHY = 'midspan/whyThisSuggestion';
 export const RESTART_ENGINE = 'midspan.restartEngine';
 export const REPORT = 'midspan.status';
+export const INSTALL_MODEL = 'midspan.installModel';
 export const DISMISSED = 'midspan.dismissed';
 export const SNOOZE = 'midspan.snooze';
+
+/** A larger model that this machine carries: a sentence with its size, licence and time, and its name. */
+export interface ModelOffer {
+  text: string;
+  model: string;
+}
 
 /** What the status item shows. `snoozedUntil` is in seconds since the epoch. */
 export interface Status {
@@ -16,6 +23,7 @@ export interface Status {
   medianMs?: number | null;
   memory?: string | null;
   snoozedUntil?: number | null;
+  offer?: ModelOffer | null;
 }
 
 /** What is wrong with the language server itself, which cannot say so: in a few words for the bar, and what a click does. */

@@ -11,12 +11,14 @@ import typer
 from rich.text import Text
 
 from engine.cli.console import BAD_INPUT, FAILED, leave, out
+from engine.cli.ladder import measured_offer, offer_line
 from engine.cli.setup.deeds import Deeds, Receipt
 from engine.cli.setup.editors import NAMES, Editor, editors_here, undo
 from engine.client.address import runtime_folders
 from engine.client.launcher import stop_all
 from engine.errors import MidspanError
 from engine.folders import OWN_NAME, config_folder, data_folder, models_folder
+from engine.library.catalog import DEFAULT_BUDGET_MS
 
 _CLIENT = "midspan-cli"
 
@@ -110,6 +112,7 @@ def _show(receipt: Receipt) -> None:
     if not found:
         out.print(f"no editor was found; setup knows {', '.join(NAMES)}, on the PATH", soft_wrap=True)
         return
+    _offer()
     out.print("do it: midspan setup --yes, or for some: midspan setup NAME ...; undo it: --remove", style="dim")
 
 
@@ -127,6 +130,13 @@ def _install(receipt: Receipt, names: list[str]) -> None:
         raise MidspanError(f"no editor was found; setup knows {', '.join(NAMES)}, on the PATH")
     if failed:
         raise typer.Exit(FAILED)
+    _offer()
+
+
+def _offer() -> None:
+    """Say which better model this machine could carry, if it could."""
+    if (offer := measured_offer(DEFAULT_BUDGET_MS)) is not None:
+        _line("better model", offer_line(offer))
 
 
 def _installed(editor: Editor, receipt: Receipt) -> str:

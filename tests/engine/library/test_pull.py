@@ -26,7 +26,7 @@ from engine.models.load import load
 LITTLE_DISK_SPACE = """
 from pathlib import Path
 from engine.cli.console import err
-from engine.cli.models import PullView
+from engine.cli.pull import PullView
 from engine.library.catalog import catalog
 from engine.library.pull import Puller
 from engine.errors import ModelError

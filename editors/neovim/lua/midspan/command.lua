@@ -13,7 +13,8 @@ local function status()
     tell.warn('the language server does not run; `:checkhealth midspan` says why')
     return
   end
-  client_of.execute(client, 'midspan.status', nil, function(report)
+  -- The first time the machine is measured for it, which takes some seconds.
+  client_of.execute(client, 'midspan.status', { 'offer' }, function(report)
     local lines = require('midspan.status').readable(report)
     vim.api.nvim_echo({ { table.concat(lines, '\n') } }, true, {})
   end)
@@ -35,6 +36,19 @@ local function restart()
     vim.lsp.enable(client_of.NAME, false)
     vim.lsp.enable(client_of.NAME)
   end
+end
+
+--- Install the larger model that `:Midspan status` names. The server's progress bar and a message say how that goes.
+local function install()
+  local client_of = require('midspan.client')
+  local client = client_of.any()
+  if not client then
+    tell.warn('the language server does not run; `:checkhealth midspan` says why')
+    return
+  end
+  client_of.execute(client, 'midspan.installModel', nil, function(begun)
+    tell.info(('%s is being installed; until it answers, the model in use goes on'):format(begun.model))
+  end)
 end
 
 --- Return how many minutes an argument says, or nil if it is no number.
@@ -77,6 +91,7 @@ local SCOPES = { 'file', 'selection', 'workspace' }
 local COMMANDS = {
   status = { run = status },
   restart = { run = restart },
+  install = { run = install },
   toggle = {
     run = function(scope)
       require('midspan.toggle').toggle(scope or 'all')

@@ -44,6 +44,19 @@ local function check_enabled()
   end
 end
 
+local MEASURING_MS = 20000
+
+--- Say which larger model this machine would carry, if any. The server measures that once.
+---@param client vim.lsp.Client
+local function check_ladder(client)
+  local asked = { command = 'midspan.status', arguments = { 'offer' } }
+  local answer = client:request_sync('workspace/executeCommand', asked, MEASURING_MS)
+  local offer = answer and answer.result and answer.result.offer
+  if offer and offer ~= vim.NIL then
+    vim.health.info(offer.text .. '; `:Midspan install` installs it')
+  end
+end
+
 local function check_client()
   local client = require('midspan.client').any()
   if not client then
@@ -56,6 +69,7 @@ local function check_client()
   elseif status then
     vim.health.ok(('The engine: %s'):format(status.message))
   end
+  check_ladder(client)
 end
 
 function M.check()

@@ -102,6 +102,9 @@ function M.readable(report)
   if engine then
     table.insert(lines, ('engine   process %d'):format(engine.pid))
   end
+  if known(report.offer) then
+    table.insert(lines, ('larger   %s; `:Midspan install` installs it'):format(report.offer.text))
+  end
   return lines
 end
 

@@ -1,0 +1,30 @@
+"""The default model of this user, as the commands change it."""
+
+import asyncio
+
+from engine.cli.console import err, out
+from engine.client.address import resolve_model
+from engine.client.launcher import EngineOptions, stop_running
+from engine.errors import MidspanError
+from engine.library.store import choose, chosen_model
+
+
+def make_default(model: str) -> None:
+    """Make a model the default, say so, and end the engine of the one before. Raises ModelError.
+
+    `model` is a name, or the absolute path of a folder or GGUF.
+    """
+    before = chosen_model().model
+    choose(model)
+    out.print(f"in use from now on: {model}", soft_wrap=True)
+    if model != before:
+        stop_engine(before)
+
+
+def stop_engine(model: str) -> None:
+    """Ask the engine of a model to end, so that editors start one with the new model or the new files."""
+    try:
+        if asyncio.run(stop_running(EngineOptions(model=resolve_model(model)), "midspan-cli")):
+            out.print("the running engine has ended; editors use the new model for their next suggestion")
+    except MidspanError as error:
+        err.print(f"midspan: the running engine could not be stopped ({error}); restart it in your editor")
