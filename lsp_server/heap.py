@@ -8,11 +8,9 @@ machine.
 """
 
 import asyncio
-import ctypes
 import gc
-import sys
-from collections.abc import Callable
-from functools import cache
+
+from engine.heap import give_back
 
 QUIET_S = 2.0
 """Editors close many documents at once."""
@@ -34,15 +32,5 @@ class FreeMemory:
 def _give_back() -> None:
     # A refused request may be a cycle with its snapshot. Objects of the start are not visited (gc.freeze): 1 ms.
     gc.collect()
-    if (trim := _trim()) is not None:
-        # Some 20 ms for 300 MB, in which Python's lock is free.
-        asyncio.get_running_loop().run_in_executor(None, trim, 0)
-
-
-@cache
-def _trim() -> Callable[[int], object] | None:
-    """Return glibc's `malloc_trim`; None where the C library is another one."""
-    try:
-        return ctypes.CDLL(None).malloc_trim if sys.platform == "linux" else None
-    except (OSError, AttributeError):
-        return None
+    # Some 20 ms for 300 MB, in which Python's lock is free.
+    asyncio.get_running_loop().run_in_executor(None, give_back)

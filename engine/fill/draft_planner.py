@@ -2,7 +2,11 @@
 
 A pass costs the reading of the weights; rows beside it are nearly free, until arithmetic takes over. Where that is
 differs between machines, so passes are timed after the warm-up (schedule/job.py). Nothing here changes a text:
-what is drafted is verified."""
+what is drafted is verified.
+
+What was written last in each document is a draft too: who types along it asks again at the next key. A key is often
+what the model expected, shown or not, and then the answer is the rest of the last one.
+"""
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
@@ -10,6 +14,8 @@ from itertools import takewhile
 import attrs
 import numpy as np
 from numpy.typing import NDArray
+
+from engine.protocol.messages import Fill
 
 Numbers = NDArray[np.float64]
 
@@ -160,3 +166,85 @@ def _judged(guessed: Sequence[int], written: Sequence[int]) -> tuple[int, int]:
     pairs = list(zip(guessed, written, strict=False))
     right = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     return right, min(right + 1, len(pairs))
+
+
+MOST_DOCUMENTS = 64
+_TAIL = 200
+"""Characters before the hole by which it is known again."""
+_Key = tuple[int, str, str]
+
+
+@attrs.frozen
+class _Written:
+    tail: str
+    text: str
+
+
+class LastTexts:
+    """The last text of each document of each owner, which no other owner's fills draft."""
+
+    def __init__(self) -> None:
+        self._written: dict[_Key, _Written] = {}
+
+    def note(self, fill: Fill, owner: int, text: str) -> None:
+        """Keep what was written in a hole, or the known rest that begins so: a cancelled fill wrote less of it."""
+        known = self.rest(fill, owner)
+        text = known if known.startswith(text) else text
+        key = _key(fill, owner)
+        self._written.pop(key, None)
+        if text:
+            self._written[key] = _Written(fill.prefix[-_TAIL:], text)
+        if len(self._written) > MOST_DOCUMENTS:
+            del self._written[next(iter(self._written))]
+
+    def rest(self, fill: Fill, owner: int) -> str:
+        """Return how the last text goes on at the hole; "" if something else was typed, or somewhere else."""
+        last = self._written.get(_key(fill, owner))
+        if last is None:
+            return ""
+        recent = fill.prefix[-(_TAIL + len(last.text)) :]
+        at = recent.rfind(last.tail) if last.tail else -1
+        typed = recent[at + len(last.tail) :]
+        return last.text[len(typed) :] if at >= 0 and last.text.startswith(typed) else ""
+
+
+def _key(fill: Fill, owner: int) -> _Key:
+    return owner, fill.scope, fill.path
+
+
+_MOST_TIMES = 4.0
+"""A pass counts as at most so many times the mean: a stop of the process during one says nothing of the next."""
+_COLD = 3
+"""Of so many first passes the fastest counts: they touch memory and code for the first time."""
+
+
+class PassTimer:
+    """A running mean of milliseconds a pass, by its number of rows rounded up to a power of two."""
+
+    def __init__(self) -> None:
+        self._mean: dict[int, float] = {}
+        self._recorded: dict[int, int] = {}
+
+    @staticmethod
+    def bucket(rows: int) -> int:
+        return 1 << max(0, rows - 1).bit_length()
+
+    def record(self, rows: int, milliseconds: float) -> None:
+        bucket = self.bucket(rows)
+        known = self._mean.get(bucket, milliseconds)
+        self._recorded[bucket] = self._recorded.get(bucket, 0) + 1
+        if self._recorded[bucket] <= _COLD:
+            self._mean[bucket] = min(known, milliseconds)
+        else:
+            self._mean[bucket] = known + 0.2 * (min(milliseconds, _MOST_TIMES * known) - known)
+
+    def expect(self, rows: int) -> float:
+        """Return the milliseconds that a pass of `rows` rows should take; 0.0 while nothing is measured."""
+        if not self._mean:
+            return 0.0
+        bucket = self.bucket(rows)
+        nearest = min(self._mean, key=lambda known: abs(known - bucket))
+        return self._mean[nearest]
+
+    def table(self) -> dict[str, float]:
+        return {str(bucket): round(mean, 3) for bucket, mean in sorted(self._mean.copy().items())}

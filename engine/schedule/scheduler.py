@@ -17,6 +17,7 @@ from contextlib import suppress
 
 import attrs
 
+from engine.fill.draft_planner import LastTexts, PassTimer
 from engine.fill.interface import Model
 from engine.fill.stream import StreamModel
 from engine.heap import give_back
@@ -25,7 +26,6 @@ from engine.memory.workspace import EngineMemories
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule.backend import Ticket, settle_cancelled
-from engine.schedule.context_cache import ContextCache
 from engine.schedule.file_queue import FileQueue, NoMemory
 from engine.schedule.fill_queue import (
     HURRIED_ON_CPU,
@@ -37,8 +37,7 @@ from engine.schedule.fill_queue import (
     unfilled,
     urgent,
 )
-from engine.schedule.job import SPARED_ROWS, Job, PassTimer
-from engine.schedule.last_texts import LastTexts
+from engine.schedule.job import SPARED_ROWS, ContextCache, Job
 from engine.schedule.warm_up import time_passes, warm_up
 
 _log = logging.getLogger(__name__)
@@ -156,6 +155,7 @@ class Scheduler:
         future: asyncio.Future[Filled] = asyncio.get_running_loop().create_future()
         ticket = ScheduledTicket(fill, future, on_progress, time.perf_counter(), owner)
         if (reading := self._read_on.pop(owner, None)) is not None:
+            reading.result.cancel()
             self.cancel(reading)
         self._waiting.put(ticket)
         self._wake.set()

@@ -9,13 +9,13 @@ import numpy as np
 
 from engine.errors import ModelError
 from engine.fill.denoise import CommitRule, by_entropy, by_threshold, min_commits
+from engine.fill.draft_planner import PassTimer
 from engine.fill.filling import BaseFilling
 from engine.fill.interface import HISTORY, FillTask, Layout, Model, RowMixture
 from engine.fill.sampler import PassResult, Predictions, Proposal, Query
 from engine.models.masked.rows import MaskedPass, SurroundingCache
 from engine.models.stock.checkpoint import MaskedTokens
 from engine.protocol.messages import Extent, Finish
-from engine.schedule.job import PassTimer
 
 START = 8
 """Masks at first. Half of all fills of one line have at most 7 tokens."""

@@ -3,8 +3,8 @@
 import psutil
 import pytest
 
+from engine.fill.draft_planner import PassTimer
 from engine.heap import give_back
-from engine.schedule.job import PassTimer
 
 
 def test_a_pass_during_which_the_process_was_stopped_does_not_make_the_next_fills_too_late() -> None:
