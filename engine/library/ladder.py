@@ -10,6 +10,9 @@ from pathlib import Path
 
 import attrs
 
+from engine.errors import MidspanError
+from engine.folders import config_folder
+from engine.json_file import read_json, write_config
 from engine.library.catalog import PASSES, CatalogModel, catalog, milliseconds_of
 from engine.library.device_memory import UNKNOWN, DeviceMemory, gigabytes, machine_memory
 from engine.library.precision_names import Precision
@@ -25,6 +28,7 @@ _GPU_PRECISION: Precision = "bf16"
 _PROCESSOR_PRECISION: Precision = "int4"
 """What the kernel makes of a GGUF with four bits."""
 _SIZE = re.compile(r"coder-([\d.]+b)")
+_SLOW = "slow-models.json"
 
 
 @attrs.frozen
@@ -127,15 +131,30 @@ def files_elsewhere(model: CatalogModel) -> list[Path]:
 def offer_above(rungs: Iterable[Rung], budget_ms: float, path: Path | None = None) -> ModelOffer | None:
     """Return what to offer to a user of the default model; None where the machine cannot carry more, or it is in use.
 
-    `path` is the file of another program that is the model already.
+    `path` is the file of another program that is the model already. What was too slow here is not offered again.
     """
-    rung = largest(rungs, budget_ms)
+    slow = slow_here()
+    rung = largest([rung for rung in rungs if rung.model.name not in slow], budget_ms)
     if rung is None or not is_above(rung, chosen_model().model):
         return None
     model, milliseconds = rung.model, rung.milliseconds or 0.0
     get = f"{gigabytes(model.bytes_to_pull)} to download" if path is None else f"used from {path}"
     text = f"{model.name} would suggest {rung.time}; {get}, licence {model.licence}"
     return ModelOffer(text, model.name, model.bytes_to_pull, model.licence, round(milliseconds), str(path or ""))
+
+
+def slow_here() -> set[str]:
+    """Return the rungs that were in use on this machine, and too slow. Never raises."""
+    try:
+        return set(map(str, read_json(config_folder() / _SLOW)["models"]))
+    except (OSError, ValueError, TypeError, KeyError, MidspanError):
+        return set()
+
+
+def note_slow(in_use: str) -> None:
+    """Note that a chosen model was too slow on this machine. Raises ModelError if it cannot be kept."""
+    if (name := rung_of(in_use)) is not None:
+        write_config(config_folder() / _SLOW, {"models": sorted({*slow_here(), name})})
 
 
 def _on_processor(memory: DeviceMemory, model: CatalogModel, measured: PassTime | None) -> Rung:

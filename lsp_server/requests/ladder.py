@@ -18,7 +18,7 @@ from engine.client.connection import EngineClient
 from engine.client.launcher import stop
 from engine.errors import MidspanError, ModelError
 from engine.json_file import parse_small_json
-from engine.library.ladder import fits_now
+from engine.library.ladder import fits_now, note_slow
 from engine.library.store import DEFAULT, EMBEDDED, choose, chosen_model
 from engine.protocol.editor_messages import ModelOffer
 from lsp_server.engine_link.link import ProgressBar
@@ -134,6 +134,7 @@ class Ladder:
     async def _go_back(self, before: str, line: str) -> None:
         try:
             paths = self._session.configuration.settings.engine_options.paths  # of the model that is left
+            note_slow(chosen_model().model)
             choose(before)
             left = await self._session.link.change_over()
         except (MidspanError, OSError) as error:

@@ -9,7 +9,7 @@ from support.models_command import ModelsCommand
 
 from engine.library.catalog import catalog
 from engine.library.device_memory import DeviceMemory
-from engine.library.ladder import PassTime, largest, offer_above, rungs_here
+from engine.library.ladder import PassTime, largest, note_slow, offer_above, rungs_here, slow_here
 from engine.library.store import choose, chosen_model
 
 ANY_TIME = ("--budget-ms", "1e9")
@@ -61,6 +61,18 @@ def test_nothing_is_offered_above_the_rung_in_use_or_a_model_that_the_user_chose
     models.pull()
     choose("dreamon-7b")
     assert offer_above(here, 500) is None
+
+
+def test_what_was_too_slow_here_is_not_offered_again(models: ModelsCommand) -> None:
+    here = rungs_here([machine(8)], FAST)
+    note_slow(RUNGS[1])
+    offer = offer_above(here, 500)
+    assert offer is not None
+    assert offer.model == RUNGS[0]
+    note_slow(RUNGS[0])
+    note_slow("dreamon-7b")
+    assert offer_above(here, 500) is None
+    assert slow_here() == set(RUNGS)
 
 
 def test_pull_coder_takes_what_fits_and_makes_it_the_default(models: ModelsCommand, rungs: list[Repository]) -> None:

@@ -13,6 +13,7 @@ from support.hub_server import Hub
 from support.ladder_hub import PATIENT, RUNGS, ladder_hub
 from support.lsp_editor import Editor, eventually, shown
 
+from engine.library.ladder import slow_here
 from engine.library.store import chosen_model
 from lsp_server.requests.ladder import TRIAL_FILLS, too_slow
 
@@ -125,3 +126,5 @@ async def test_a_model_that_is_too_slow_here_gives_its_place_back(hub: Hub, edit
     assert chosen_model().model == "embedded"
     assert await model_of(editor) == old
     assert (await editor.command("midspan.status", "offer"))["offer"] is None  # not again in this session
+    (slow_one,) = slow_here()
+    assert slow_one in RUNGS
