@@ -101,6 +101,8 @@ class _Infill:
     stream_type = EVENTS
 
     def __init__(self, fields: dict[str, Any], served: Served) -> None:
+        if not fields.keys() & {"input_prefix", "input_suffix", "prompt"}:
+            raise Problem(400, "`input_prefix` is missing; send the text before the cursor")
         self._request = request = read_request(fields, _Request)
         self._model = served.model
         tokens = bounded("n_predict", request.n_predict, -1, -1, MOST_TOKENS)

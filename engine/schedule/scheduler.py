@@ -375,7 +375,13 @@ class Scheduler:
             return
         rest = attrs.evolve(ticket.fill, ahead=True, only_read=True, budget_ms=READ_ON_MS)
         self._read_on[ticket.owner] = reading = self.submit(rest, None, ticket.owner)
-        reading.result.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+        def over(done: asyncio.Future[Filled]) -> None:
+            done.cancelled() or done.exception()
+            if self._read_on.get(ticket.owner) is reading:
+                del self._read_on[ticket.owner]
+
+        reading.result.add_done_callback(over)
 
     def _say_if_too_slow(self, fill: Fill, filled: Filled) -> None:
         """Log once which budget a model needs here, where there was no time for a second step."""

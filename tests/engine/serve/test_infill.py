@@ -44,6 +44,12 @@ async def test_llama_vim_gets_the_engines_text_with_the_asked_fields_flat(
     assert fields["content"]
 
 
+def test_a_request_without_any_text_is_refused_in_one_line(service: HttpService) -> None:
+    answer = service.post("/infill", {})
+    assert answer.status_code == 400
+    assert "`input_prefix` is missing" in answer.text
+
+
 def test_all_fields_come_where_none_are_named(service: HttpService) -> None:
     fields: dict[str, Any] = service.post("/infill", infill(response_fields=None)).json()
     assert fields["stop"] is True
