@@ -61,7 +61,7 @@ class GgufTensors:
 
     def __init__(self, header: GgufHeader) -> None:
         self._tensors = header.tensors
-        self._map, self._data = _mapped(header.path)
+        self._file = _MappedFile(header.path)
 
     @property
     def names(self) -> list[str]:
@@ -83,10 +83,10 @@ class GgufTensors:
 
     def bytes_of(self, name: str) -> Bytes:
         tensor = self._tensors[name]
-        return self._data[tensor.start : tensor.start + tensor.size]
+        return self._file.part(tensor.start, tensor.start + tensor.size)
 
     def drop(self) -> None:
-        _drop(self._map)
+        self._file.drop()
 
     def _is_vector(self, name: str) -> bool:
         return len(self._tensors[name].sides) == 1
@@ -96,23 +96,43 @@ class GgufTensors:
         return self.bytes_of(name).reshape(self._tensors[name].sides[0], -1)
 
 
-def _mapped(path: Path) -> tuple[mmap.mmap, Bytes]:
-    """Return a file's bytes, which are read when they are used."""
-    with path.open("rb") as stream:
-        mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    return mapped, np.frombuffer(mapped, np.uint8)
+class _MappedFile:
+    """A file's bytes, which are read when they are used.
 
+    To read what is not in the file any more ends the process, so its size is looked at before.
+    """
 
-def _drop(mapped: mmap.mmap) -> None:
-    if hasattr(mmap, "MADV_DONTNEED"):
-        mapped.madvise(mmap.MADV_DONTNEED)
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with path.open("rb") as stream:
+            self._map = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        self._data = np.frombuffer(self._map, np.uint8)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def part(self, start: int, stop: int) -> Bytes:
+        """Return some bytes of the file. Raises ModelError if they are not there any more."""
+        if self._map.size() < stop:
+            raise ModelError(f"{self._path} was cut short while it was loaded; get the model again")
+        return self._data[start:stop]
+
+    def drop(self) -> None:
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
 
 
 @attrs.frozen
 class _Stored:
     kind: str
     sides: tuple[int, ...]
-    data: Bytes
+    file: _MappedFile
+    start: int
+    stop: int
+
+    @property
+    def data(self) -> Bytes:
+        return self.file.part(self.start, self.stop)
 
 
 class SafetensorsFolder:
@@ -121,7 +141,7 @@ class SafetensorsFolder:
     def __init__(self, paths: Sequence[Path]) -> None:
         """Raises ModelError for a damaged file."""
         self._stored: dict[str, _Stored] = {}
-        self._maps: list[mmap.mmap] = []
+        self._files: list[_MappedFile] = []
         for path in paths:
             try:
                 self._add(path)
@@ -129,12 +149,14 @@ class SafetensorsFolder:
                 raise ModelError(f"the weights in {path} are damaged ({error}); install the model again") from None
 
     def _add(self, path: Path) -> None:
-        mapped, data = _mapped(path)
-        self._maps.append(mapped)
-        (length,) = struct.unpack("<Q", data[:8].tobytes())
-        if length > len(data) - 8:
+        file = _MappedFile(path)
+        self._files.append(file)
+        if len(file) < 8:
+            raise ValueError("no header")
+        (length,) = struct.unpack("<Q", file.part(0, 8).tobytes())
+        if length > len(file) - 8:
             raise ValueError("a header longer than the file")
-        for name, tensor in parse_json(data[8 : 8 + length].tobytes()).items():
+        for name, tensor in parse_json(file.part(8, 8 + length).tobytes()).items():
             if name == "__metadata__":
                 continue
             kind, sides = tensor["dtype"], tuple(tensor["shape"])
@@ -143,9 +165,9 @@ class SafetensorsFolder:
                 raise ValueError(f"{name} is in {kind}")
             if not all(type(number) is int and number >= 0 for number in (*sides, first, stop)):
                 raise ValueError(f"{name} has no size")
-            if stop - first != math.prod(sides) * _SAFETENSORS[kind] or stop > len(data) - 8 - length:
+            if stop - first != math.prod(sides) * _SAFETENSORS[kind] or stop > len(file) - 8 - length:
                 raise ValueError(f"{name} is cut short")
-            self._stored[name] = _Stored(kind, sides, data[8 + length + first : 8 + length + stop])
+            self._stored[name] = _Stored(kind, sides, file, 8 + length + first, 8 + length + stop)
 
     @property
     def names(self) -> list[str]:
@@ -172,5 +194,5 @@ class SafetensorsFolder:
         return self._stored[name].data
 
     def drop(self) -> None:
-        for mapped in self._maps:
-            _drop(mapped)
+        for file in self._files:
+            file.drop()

@@ -1,5 +1,6 @@
 """Networks that others trained compute in our passes what transformers computes, from a GGUF and from safetensors."""
 
+import os
 from pathlib import Path
 
 import gguf
@@ -142,6 +143,20 @@ def test_a_table_of_an_old_checkpoint_is_left_alone(tmp_path: Path) -> None:
     ours, shape = of_folder(folder)
     found = logits_of(NumpyPass(ours, shape), shape)
     assert (found.argmax(1) == tiny.logits(TOKENS).argmax(1)).mean() >= 0.999
+
+
+@pytest.mark.parametrize("form", ["gguf", "safetensors"])
+def test_a_file_that_is_cut_while_it_is_loaded_is_one_line(tmp_path: Path, form: str) -> None:
+    tiny = tiny_network("qwen2")
+    if form == "gguf":
+        path = tiny.save_gguf(tmp_path / "tiny.gguf")
+        weights, shape = of_gguf(path)
+    else:
+        path = tiny.save_folder(tmp_path / "tiny") / "model.safetensors"
+        weights, shape = of_folder(path.parent)
+    os.truncate(path, path.stat().st_size // 2)  # to read what is gone would end this process
+    with pytest.raises(ModelError, match=r"was cut short while it was loaded; get the model again"):
+        NumpyPass(weights, shape)
 
 
 def test_a_tensor_that_is_missing_or_not_finite_is_named_in_one_line(tmp_path: Path) -> None:
