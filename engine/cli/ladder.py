@@ -13,7 +13,7 @@ import typer
 from engine.cli.console import AsJson, out
 from engine.errors import ModelError
 from engine.json_file import read_json
-from engine.library.catalog import DEFAULT_BUDGET_MS, CatalogModel, catalog
+from engine.library.catalog import DEFAULT_BUDGET_MS, CatalogModel
 from engine.library.device_memory import device_memories
 from engine.library.ladder import PassTime, Rung, files_elsewhere, largest, offer_above, rungs_here, why_none
 from engine.library.resolve import EMBEDDED_FOLDER
@@ -87,12 +87,7 @@ def runnable_elsewhere(model: CatalogModel) -> Path | None:
 
 def measured_offer(budget_ms: float) -> ModelOffer | None:
     """Return what this machine could carry above the model in use; None where there is nothing to say."""
-    rungs = measured_rungs()
-    offer = offer_above(rungs, budget_ms)
-    if offer is None:
-        return None
-    path = runnable_elsewhere(catalog()[offer.model])
-    return offer if path is None else offer_above(rungs, budget_ms, path)
+    return offer_above(measured_rungs(), budget_ms, runnable_elsewhere)
 
 
 def offer_line(offer: ModelOffer) -> str:

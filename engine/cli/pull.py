@@ -129,8 +129,8 @@ def _pull_coder(budget_ms: float, accept_licence: bool, as_json: bool) -> None:
     path = None if store.is_pulled(rung.model.name) else runnable_elsewhere(rung.model)
     if path is None:
         _pull(rung.model, accept_licence, as_json)
-    if path is None and is_gguf(place := folder_of(rung.model.name)):
-        gguf_sheet(place)  # raises where it could not be run
+        if is_gguf(place := folder_of(rung.model.name)):
+            gguf_sheet(place)  # raises where it could not be run
     if as_json:
         store.choose(str(path or rung.model.name))
         return

@@ -5,7 +5,7 @@ this machine: a pass reads all its weights once, so another model's pass takes l
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import attrs
@@ -128,16 +128,19 @@ def files_elsewhere(model: CatalogModel) -> list[Path]:
     return [other.path for other in other_models() if name.fullmatch(other.name)]
 
 
-def offer_above(rungs: Iterable[Rung], budget_ms: float, path: Path | None = None) -> ModelOffer | None:
+def offer_above(
+    rungs: Iterable[Rung], budget_ms: float, elsewhere: Callable[[CatalogModel], Path | None] = lambda _: None
+) -> ModelOffer | None:
     """Return what to offer to a user of the default model; None where the machine cannot carry more, or it is in use.
 
-    `path` is the file of another program that is the model already. What was too slow here is not offered again.
+    `elsewhere` returns the file of another program that is a model already. What was too slow here is not offered
+    again.
     """
     slow = slow_here()
     rung = largest([rung for rung in rungs if rung.model.name not in slow], budget_ms)
     if rung is None or not is_above(rung, chosen_model().model):
         return None
-    model, milliseconds = rung.model, rung.milliseconds or 0.0
+    model, milliseconds, path = rung.model, rung.milliseconds or 0.0, elsewhere(rung.model)
     get = f"{gigabytes(model.bytes_to_pull)} to download" if path is None else f"used from {path}"
     text = f"{model.name} would suggest {rung.time}; {get}, licence {model.licence}"
     return ModelOffer(text, model.name, model.bytes_to_pull, model.licence, round(milliseconds), str(path or ""))

@@ -6,15 +6,23 @@ local M = {}
 
 local SNOOZE_MINUTES, LONGEST_SNOOZE = 5, 7 * 24 * 60
 
-local function status()
+--- Have the language server execute a command, or say that it does not run.
+---@param command string
+---@param arguments? any[]
+---@param on_result fun(result: any)
+local function execute(command, arguments, on_result)
   local client_of = require('midspan.client')
   local client = client_of.any()
-  if not client then
+  if client then
+    client_of.execute(client, command, arguments, on_result)
+  else
     tell.warn('the language server does not run; `:checkhealth midspan` says why')
-    return
   end
+end
+
+local function status()
   -- The first time the machine is measured for it, which takes some seconds.
-  client_of.execute(client, 'midspan.status', { 'offer' }, function(report)
+  execute('midspan.status', { 'offer' }, function(report)
     local lines = require('midspan.status').readable(report)
     vim.api.nvim_echo({ { table.concat(lines, '\n') } }, true, {})
   end)
@@ -40,13 +48,7 @@ end
 
 --- Install the larger model that `:Midspan status` names. The server's progress bar and a message say how that goes.
 local function install()
-  local client_of = require('midspan.client')
-  local client = client_of.any()
-  if not client then
-    tell.warn('the language server does not run; `:checkhealth midspan` says why')
-    return
-  end
-  client_of.execute(client, 'midspan.installModel', nil, function(begun)
+  execute('midspan.installModel', nil, function(begun)
     tell.info(('%s is being installed; until it answers, the model in use goes on'):format(begun.model))
   end)
 end
