@@ -11,6 +11,7 @@ import psutil
 import pytest
 from neovim import NOTES, PANGRAMS, PROGRAM, Neovim, Setup, environment, write_init
 from support.lsp_editor import engine_home
+from support.processes import children
 from terminal import Terminal
 
 Open = Callable[..., Neovim]
@@ -293,7 +294,4 @@ def test_each_buffer_without_a_name_is_served_for_its_own_text(in_neovim: Open) 
 
 def servers(neovim: Neovim) -> list[psutil.Process]:
     """Return the language servers of a Neovim that live."""
-    children = psutil.Process(neovim.lua("return vim.uv.os_getpid()")).children()
-    return [
-        each for each in children if each.status() != psutil.STATUS_ZOMBIE and "midspan-lsp" in " ".join(each.cmdline())
-    ]
+    return children(neovim.lua("return vim.uv.os_getpid()"), lambda child: "midspan-lsp" in " ".join(child.cmdline()))

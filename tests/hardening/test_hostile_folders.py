@@ -14,6 +14,7 @@ import psutil
 import pytest
 from support.git_folder import repository, write
 from support.lsp_editor import Editor, engine_home
+from support.processes import children
 from support.workspace_editor import work_on
 
 from engine import git as git_module
@@ -189,7 +190,7 @@ def test_git_that_waits_for_ever_ends_with_a_process_that_is_killed(tmp_path: Pa
     gits = list[psutil.Process]()
     deadline = time.monotonic() + 30
     while not gits and time.monotonic() < deadline:
-        gits = [child for child in psutil.Process(process.pid).children() if child.name() == "git"]
+        gits = children(process.pid, lambda child: child.name() == "git")
     assert gits
     process.kill()
     process.wait()

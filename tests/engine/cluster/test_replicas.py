@@ -15,6 +15,7 @@ import httpx2
 import psutil
 import pytest
 from http_service import PREFIX, SUFFIX, HttpService, http_service, infill
+from support.processes import children
 
 from engine.protocol.framing import pack, unpack_all
 from engine.protocol.memory_messages import Learn, MemoryStatus, MemoryStatusRequest
@@ -46,16 +47,11 @@ def _serve(model: Path, folder: Path) -> Iterator[HttpService]:
 
 def _replicas(service: HttpService) -> list[psutil.Process]:
     """The processes of Ray's replicas, which are not children of the server."""
-    me = psutil.Process(service.process.pid)
-    below = me.children(recursive=True)
-    return [process for process in below if process.status() != psutil.STATUS_ZOMBIE and _is_replica(process)]
+    return children(service.process.pid, _is_replica, recursive=True)
 
 
 def _is_replica(process: psutil.Process) -> bool:
-    try:
-        return "ray::ServeReplica:midspan:engine" in " ".join(process.cmdline())
-    except psutil.Error:
-        return False
+    return "ray::ServeReplica:midspan:engine" in " ".join(process.cmdline())
 
 
 def _fill(service: HttpService, owner: str, fill: Fill) -> tuple[str, Filled]:

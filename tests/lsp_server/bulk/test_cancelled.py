@@ -12,6 +12,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from support.bulk_editor import IN_WORKSPACE, BulkEditor
 from support.lsp_editor import eventually
+from support.processes import children
 
 LONG = "import http\n\n" + "http.get(two, [x for x in range(3)])\n" * 4000
 """A file whose search takes seconds."""
@@ -47,14 +48,8 @@ async def searching(editor: BulkEditor, tmp_path: Path) -> AsyncIterator["asynci
 
 def search_processes(editor: BulkEditor) -> list[psutil.Process]:
     """Return the processes of the search: those that give way to others."""
-    found: list[psutil.Process] = []
-    for child in psutil.Process(editor.pid).children():
-        try:
-            if child.nice() > psutil.Process(editor.pid).nice():
-                found.append(child)
-        except psutil.NoSuchProcess:
-            pass
-    return found
+    own = psutil.Process(editor.pid).nice()
+    return children(editor.pid, lambda child: child.nice() > own)
 
 
 async def test_the_progress_bar_cancels_a_search(editor: BulkEditor, searching: "asyncio.Task[Any]") -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 from support.lsp_editor import eventually
+from support.processes import children, lives
 
 from lsp_server.refactor.search import Worker, WorkerFailed, side_by_side
 from lsp_server.refactor.worker_process import COMMAND, framed
@@ -85,7 +86,7 @@ async def test_it_ends_with_its_parent(worker: Worker) -> None:
     process = psutil.Process(await worker.run(os.getpid))
     assert worker._process is not None
     worker._process.stdin.close()  # type: ignore[union-attr]
-    await eventually(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
+    await eventually(lambda: not lives(process))
 
 
 def test_a_process_that_spins_ends_with_its_parent() -> None:
@@ -128,4 +129,4 @@ async def test_a_part_that_fails_ends_the_list_with_one_line(
 ) -> None:
     with pytest.raises(WorkerFailed, match=problem):
         await _results(function, parts)
-    await eventually(lambda: not any(child.nice() > 0 for child in psutil.Process().children()))
+    await eventually(lambda: not children(os.getpid(), lambda child: child.nice() > 0))

@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 from support.lsp_editor import engine_home, eventually
 from support.next_edit_editor import NextEditEditor
+from support.processes import children, lives
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -176,7 +177,7 @@ async def test_a_dead_worker_process_costs_one_answer(editor: NextEditEditor) ->
     assert await editor.next_edit() is not None
     (worker,) = _workers(editor)[:1]
     worker.kill()
-    await eventually(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE)
+    await eventually(lambda: not lives(worker))
     editor.replace("get(a, 3)", "get(a, 4)")
     await editor.next_edit()
     assert editor.line(await editor.next_edit()) == "get(a.b, 4)"
@@ -211,5 +212,4 @@ async def test_the_worker_process_ends_with_the_server(settings: dict[str, str])
 
 
 def _workers(editor: NextEditEditor) -> list[psutil.Process]:
-    children = psutil.Process(editor.pid).children()
-    return [child for child in children if "lsp_server.refactor.worker_process" in child.cmdline()]
+    return children(editor.pid, lambda child: "lsp_server.refactor.worker_process" in child.cmdline())
