@@ -113,6 +113,7 @@ def _typing_figures(typing: dict[str, dict[str, Typing]]) -> list[Figure]:
         Figure("right among offers, python", python.right_offers if python.offers else None, "%"),
         Figure("characters of a right suggestion, median, python", python.length or None, ""),
         Figure("right suggestions under 5 characters, python", python.short if python.length else None, "%"),
+        Figure("obvious names shown by their third character, python", python.named if python.names else None, "%"),
         Figure("keys saved, python, times word completion", python.saved / words if words else None, "x"),
     ]
 
@@ -137,7 +138,18 @@ def typing_table(typing: dict[str, dict[str, Typing]]) -> Table:
 
 def typing_columns() -> list[str]:
     """Return the names of what typing_cells returns."""
-    return ["saved", "net", "shown at", "right", "right offers", "whole among right", "length", "under 5", "quiet"]
+    return [
+        "saved",
+        "net",
+        "shown at",
+        "right",
+        "right offers",
+        "whole among right",
+        "length",
+        "under 5",
+        "quiet",
+        "names",
+    ]
 
 
 def typing_cells(typing: Typing) -> list[str]:
@@ -145,7 +157,8 @@ def typing_cells(typing: Typing) -> list[str]:
     whole = typing.whole / typing.right if typing.right else 0.0
     shares = (typing.saved, typing.net, typing.shown, typing.right, typing.right_offers, whole)
     lengths = [f"{typing.length:g}", f"{typing.short:.1%}"] if typing.length else ["-", "-"]
-    return [*(f"{share:.1%}" for share in shares), *lengths, f"{typing.quiet:.1%}" if typing.quiet else "-"]
+    rare = [f"{typing.quiet:.1%}" if typing.quiet else "-", f"{typing.named:.1%}" if typing.names else "-"]
+    return [*(f"{share:.1%}" for share in shares), *lengths, *rare]
 
 
 def figure_table(rows: Sequence[Figure]) -> Table:

@@ -23,6 +23,7 @@ from itertools import islice
 import attrs
 
 from engine.corpus.corpus import File
+from engine.evaluation.obvious import ObviousName, obvious_names
 from engine.protocol.confidence import FEWEST_CHARACTERS, GLANCE, WRONG
 
 _LONGEST_FILE = 40_000
@@ -82,7 +83,8 @@ class Stroke:
 
     `right`: the ghost text is right as far as it goes. `whole`: its first line is the rest of the line. `cut`: it was
     shown as the start of a line, not as a whole line. `hopeless`: the model would write something, and no start of it
-    is right, so showing nothing is right. `offer`: the ghost text if it is new, else None.
+    is right, so showing nothing is right. `offer`: the ghost text if it is new, else None. `names` says of each obvious
+    name whose third character this key passes whether it was shown by then.
     """
 
     shown: bool
@@ -92,6 +94,7 @@ class Stroke:
     cut: bool = False
     hopeless: bool = False
     offer: Offer | None = None
+    names: tuple[bool, ...] = ()
 
 
 @attrs.frozen
@@ -107,6 +110,8 @@ class Typing:
     `net` is the net keys as a share of all keys, `offers` the number of offers and `right_offers` the share of right
     ones. It differs from `right`: a right text is taken at once, while a wrong one may be typed along for many
     moments. Of the right offers, `length` is the median in characters, and `short` the share with fewer than SHORT.
+
+    Of `names` obvious names (engine/evaluation/obvious.py), `named` is the share shown by their third character.
     """
 
     places: int
@@ -124,6 +129,8 @@ class Typing:
     right_offers: float
     length: float
     short: float
+    names: int = 0
+    named: float = 0.0
 
 
 def places(files: Sequence[File], language: str, count: int, lines: int = 3, seed: int = 11) -> list[TypingTask]:
@@ -226,10 +233,14 @@ def offered(rest: str, text: str, left: str = "") -> Offer | None:
 async def type_place(task: TypingTask, suggest: Suggest) -> list[Stroke]:
     """Type a task to its end; ask for the ghost text at every moment."""
     strokes, typed, left = [], 0, ""
+    names, seen = obvious_names(task.text, f"{task.above}\n{task.below}"), set[ObviousName]()
     while typed < len(task.text):
         rest, screen = task.text[typed:], await suggest(typed)
         stroke, written = press(rest, screen)
-        strokes.append(attrs.evolve(stroke, offer=offered(rest, screen.text, left)))
+        seen.update(name for name in names if name.is_shown(typed, screen.text))
+        # A taken text showed the names in it.
+        due = tuple(name in seen or stroke.gained > 1 for name in names if name.is_due(typed, written))
+        strokes.append(attrs.evolve(stroke, offer=offered(rest, screen.text, left), names=due))
         left = screen.text[written:] if screen.text.startswith(rest[:written]) else ""
         typed += written
     return strokes
@@ -244,6 +255,7 @@ def tally(sessions: Sequence[Sequence[Stroke]]) -> Typing:
     hopeless = [stroke for stroke in strokes if stroke.hopeless]
     offers = [stroke.offer for stroke in strokes if stroke.offer is not None]
     lengths = [offer.characters for offer in offers if offer.right]
+    names = [shown for stroke in strokes for shown in stroke.names]
     costs = GLANCE * len(offers) + WRONG * (len(offers) - len(lengths))
     return Typing(
         places=len(sessions),
@@ -261,6 +273,8 @@ def tally(sessions: Sequence[Sequence[Stroke]]) -> Typing:
         right_offers=_share(len(lengths), offers),
         length=statistics.median(lengths) if lengths else 0.0,
         short=_share(sum(length < SHORT for length in lengths), lengths),
+        names=len(names),
+        named=_share(sum(names), names),
     )
 
 

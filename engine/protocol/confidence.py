@@ -17,18 +17,22 @@ GLANCE = 2.0
 """Keys. To read a suggestion costs as much, whether it is right or wrong."""
 WRONG = 5.0
 """Keys. A wrong suggestion costs as much besides: to notice it, and to find back to one's own thought."""
+NAME_GLANCE = 1.0
+"""Keys. The rest of a name that is begun is read as one with it, and who began it has it in mind."""
 
 
 @attrs.frozen
 class Price:
     """What it costs to show a suggestion, in keys: `glance` for each one, `wrong` for a wrong one.
 
-    A text less likely right than `least` is worth nothing at any length; None if its worth alone decides.
+    A text less likely right than `least` is worth nothing at any length; None if its worth alone decides. To glance at
+    the rest of a name that is begun costs `name`, if that is less.
     """
 
     wrong: float = WRONG
     glance: float = GLANCE
     least: float | None = None
+    name: float = NAME_GLANCE
 
     @property
     def hides_nothing(self) -> bool:
@@ -48,6 +52,10 @@ class Price:
         """Return how likely a text of at most `characters` must be right to be worth showing."""
         worthy = (self.glance + self.wrong) / (characters - 1 + self.wrong)
         return worthy if self.least is None else max(worthy, self.least)
+
+    def of_name(self) -> "Price":
+        """Return the price of the rest of a name that is begun."""
+        return attrs.evolve(self, glance=min(self.glance, self.name))
 
     def raised(self, factor: float) -> "Price":
         """Return the price with a wrong text `factor` times as dear.

@@ -27,7 +27,7 @@ from lsp_server.documents.source import normalize_newlines
 from lsp_server.documents.store import Snapshot, offset_in, position_in
 from lsp_server.protocol import refusal
 from lsp_server.session import PARSE_PATIENCE_S, Session
-from lsp_server.suggest.pipeline import Plan, present, weigh
+from lsp_server.suggest.pipeline import Plan, present, price_of, weigh
 from lsp_server.wire import WhyAnswer, WhyOrigin, WhyParams
 
 _LEAST_WORTH = -99.0
@@ -36,9 +36,11 @@ _LEAST_WORTH = -99.0
 
 def judge(plan: Plan, filled: Filled) -> Verdict:
     """Return what `plan.settings` would show of the first candidate, and why."""
-    candidate, price = filled.candidates[0], plan.settings.gate
+    candidate = filled.candidates[0]
     weighed = weigh(candidate, plan)
     shown = weighed.shown
+    line = (shown.text if shown is not None else weighed.shaped).partition("\n")[0].rstrip()
+    price = price_of(line, plan.hole, plan.settings.gate)
     return Verdict(
         written=candidate.text,
         shaped=weighed.shaped,

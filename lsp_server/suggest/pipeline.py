@@ -47,6 +47,8 @@ _UNIT = re.compile(
 _MOST_START, _MOST_ENDS = 400, 64
 """Characters of a line in which a start may end, and how many ends are looked at, the worthiest first."""
 _PAIRED = frozenset("()[]{}\"'`")
+_BEGUN_NAME = re.compile(r"[^\W\d]\w*$")
+_REST_OF_NAME = re.compile(r"\w+[^\w\s]*")
 
 
 @attrs.frozen
@@ -208,7 +210,7 @@ def gated(candidate: Candidate, text: str, hole: Hole, language: Language, setti
     price = settings.gate
     if price.hides_nothing:
         return Presented(text, is_start=False, confidence=first_line_confidence(candidate, text))
-    whole = worthy_lines(candidate, text, price)
+    whole = worthy_lines(candidate, text, hole, price)
     start = Worthy() if settings.whole_lines else worthy_start(candidate, text, hole, language, price)
     # The whole line as a start is always worth as much as the line, because nothing is said about its end.
     if whole.text and (whole.worth >= start.worth or start.text == whole.text.partition("\n")[0].rstrip("\r")):
@@ -226,13 +228,19 @@ def worthy_start(candidate: Candidate, text: str, hole: Hole, language: Language
     starts: list[Worthy] = []
     for end in (unit.end() for unit in _UNIT.finditer(line, 0, _MOST_START) if begin >= 0):
         confidence = start_confidence(candidate, begin, begin + end - indent)
-        if (worth := price.worth(confidence, end - indent)) > 0:
+        if (worth := price_of(line[:end], hole, price).worth(confidence, end - indent)) > 0:
             starts.append(Worthy(line[:end], confidence, worth))
     starts.sort(key=lambda start: (start.worth, len(start.text)), reverse=True)
     return next((start for start in starts[:_MOST_ENDS] if _can_end(start.text, hole, language)), Worthy())
 
 
-def worthy_lines(candidate: Candidate, text: str, price: Price) -> Worthy:
+def price_of(line: str, hole: Hole, price: Price) -> Price:
+    """Return what it costs to show `line` in the hole: less if it is the rest of a begun name, and marks at most."""
+    is_rest = _REST_OF_NAME.fullmatch(line) is not None and _BEGUN_NAME.search(hole.line_before) is not None
+    return price.of_name() if is_rest else price
+
+
+def worthy_lines(candidate: Candidate, text: str, hole: Hole, price: Price) -> Worthy:
     """Return `text`'s first line if all of it is worth showing, with those of the lines below that add to its worth.
 
     A fill that ended within its first line has no whole line: it was unsure, or too long for its canvas or its time.
@@ -242,7 +250,7 @@ def worthy_lines(candidate: Candidate, text: str, price: Price) -> Worthy:
         confidence = first_line_confidence(candidate, text)
     else:
         return Worthy()
-    worth = price.worth(confidence, len(line) - indent)
+    worth = price_of(line, hole, price).worth(confidence, len(line) - indent)
     if worth <= 0:
         return Worthy()
     end, added = _further_lines(candidate, text, price)

@@ -207,6 +207,13 @@ CASES = [
     Case("indentation does not count", "def f():\n¦\n", "    abc¦.cd()", ""),
     Case("indentation stays", "def f():\n¦\n", "    return¦ 1", "    return"),
     Case("only the first of several lines", "def f():\n    ¦\n", "if a:¦  # b\n        c\n    d", "if a:"),
+    # The rest of a name that is begun.
+    Case("it may have three characters", "x = self.al¦\n", "pha¦.cd", "pha"),
+    Case("not two", "x = self.alp¦\n", "ha¦.cd", ""),
+    Case("with the marks after it", "x = self.al¦\n", "ph(¦cd)", "ph("),
+    Case("a number is no name", "x = 12¦\n", "345¦.cd", ""),
+    Case("what goes on after a space is no rest", "x = al¦\n", "p or¦ b", "p or"),
+    Case("a name of its own is no rest", "x = a.¦\n", "pha¦.cd", ""),
     # Strings and comments.
     Case("half a string is nothing", "x = ¦\n", 'call("some ¦words")', "call("),
     Case("a whole string is fine", "x = ¦\n", 'call("some words"¦, 1)', 'call("some words"'),

@@ -1,0 +1,60 @@
+"""Obvious names in a real Neovim, with the default gate: the rest of a begun name is shown, and Tab takes it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from neovim import KEYMAPS, Neovim
+
+_CLIENT = """import requests
+
+
+class Client:
+    def __init__(self, url):
+        self.url = url
+        self.response = None
+        self.call_count = 0
+        self.total_time = 0.0
+
+    def fetch(self, seconds):
+        self.response = requests.get(self.url)
+        self.call_count += 1
+        {}
+
+    def mean(self):
+        return self.total_time / self.call_count
+"""
+_BOX = """class Box:
+    def __init__(self, value):
+        self.value = value
+
+    def double(self):
+        self.value = self.value * 2
+
+    def get(self):
+        {}
+
+    def set(self, value):
+        self.value = value
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "key", "rest"),
+    [
+        (_CLIENT, "return self.res", "p", "onse"),
+        (_CLIENT, "self.to", "t", "al_time"),
+        (_BOX, "return self.", "v", "alue"),
+    ],
+)
+def test_the_rest_of_a_begun_name_is_shown(
+    in_neovim: Callable[..., Neovim], neovim_settings: dict[str, Any], code: str, line: str, key: str, rest: str
+) -> None:
+    settings = {**neovim_settings, "gate": "normal", "maxTokens": 32}
+    neovim = in_neovim(code.format(line), "scene.py", {"settings": settings, "keymaps": KEYMAPS})
+    neovim.until_ready()
+    neovim.keys(f"/{line}$<CR>A")
+    ghost = neovim.after_answer(lambda: neovim.type(key))
+    assert ghost is not None and ghost.startswith(rest)
+    neovim.keys(KEYMAPS["accept"])
+    neovim.eventually(lambda: f"{line}{key}{rest}" in neovim.text(), "it is not taken")

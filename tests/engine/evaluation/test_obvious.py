@@ -1,0 +1,37 @@
+"""Which names of a task are obvious, and when they count as shown."""
+
+from engine.evaluation.keystrokes import Screen, TypingTask, tally, type_place
+from engine.evaluation.obvious import ObviousName, obvious_names
+
+_ABOVE = "response = get()\nrespond = 1\nseconds = total_time\n"
+
+
+def test_a_name_is_obvious_if_the_code_has_it_and_no_other_with_its_first_three_characters() -> None:
+    names = obvious_names("x = seconds + response + unknown + total_time", _ABOVE)
+    assert names == [ObviousName(4, "seconds"), ObviousName(35, "total_time")]
+
+
+def test_a_short_name_is_none() -> None:
+    assert obvious_names("names", "names") == []
+
+
+def test_it_is_shown_as_a_whole_and_by_its_third_character() -> None:
+    name = ObviousName(4, "seconds")
+    assert name.is_shown(4, "seconds + 1") and name.is_shown(7, "onds")
+    assert not name.is_shown(3, " seconds") and not name.is_shown(8, "nds")
+    assert not name.is_shown(7, "ond") and not name.is_shown(7, "onds_ago")
+
+
+async def _typed(screens: dict[int, str]) -> tuple[int, float]:
+    async def suggest(typed: int) -> Screen:
+        return Screen(screens.get(typed, ""))
+
+    task = TypingTask("a.py", "python", _ABOVE, "a = seconds\nb = total_time", "\n")
+    typing = tally([await type_place(task, suggest)])
+    return typing.names, typing.named
+
+
+async def test_typing_counts_the_names_that_are_shown_in_time() -> None:
+    assert await _typed({}) == (2, 0.0)
+    assert await _typed({7: "onds", 20: "l_time"}) == (2, 0.5)
+    assert await _typed({2: "= seconds\nb = total_time"}) == (2, 1.0)
