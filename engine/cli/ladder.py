@@ -15,7 +15,16 @@ from engine.errors import ModelError
 from engine.json_file import read_json
 from engine.library.catalog import DEFAULT_BUDGET_MS, CatalogModel
 from engine.library.device_memory import device_memories
-from engine.library.ladder import PassTime, Rung, files_elsewhere, largest, offer_above, rungs_here, why_none
+from engine.library.ladder import (
+    PassTime,
+    Rung,
+    files_elsewhere,
+    is_any_above,
+    largest,
+    offer_above,
+    rungs_here,
+    why_none,
+)
 from engine.library.resolve import EMBEDDED_FOLDER
 from engine.protocol.editor_messages import ModelOffer
 
@@ -87,6 +96,8 @@ def runnable_elsewhere(model: CatalogModel) -> Path | None:
 
 def measured_offer(budget_ms: float) -> ModelOffer | None:
     """Return what this machine could carry above the model in use; None where there is nothing to say."""
+    if not is_any_above(rungs_here(device_memories(), None)):
+        return None
     return offer_above(measured_rungs(), budget_ms, runnable_elsewhere)
 
 

@@ -128,6 +128,12 @@ def files_elsewhere(model: CatalogModel) -> list[Path]:
     return [other.path for other in other_models() if name.fullmatch(other.name)]
 
 
+def is_any_above(rungs: Iterable[Rung]) -> bool:
+    """Tell whether one of the rungs fits, is above the model in use, and was not too slow here: only then time one."""
+    in_use, slow = chosen_model().model, slow_here()
+    return any(rung.fits and rung.model.name not in slow and is_above(rung, in_use) for rung in rungs)
+
+
 def offer_above(
     rungs: Iterable[Rung], budget_ms: float, elsewhere: Callable[[CatalogModel], Path | None] = lambda _: None
 ) -> ModelOffer | None:

@@ -9,7 +9,7 @@ from support.models_command import ModelsCommand
 
 from engine.library.catalog import catalog
 from engine.library.device_memory import DeviceMemory
-from engine.library.ladder import PassTime, largest, note_slow, offer_above, rungs_here, slow_here
+from engine.library.ladder import PassTime, is_any_above, largest, note_slow, offer_above, rungs_here, slow_here
 from engine.library.store import choose, chosen_model
 
 ANY_TIME = ("--budget-ms", "1e9")
@@ -73,6 +73,19 @@ def test_what_was_too_slow_here_is_not_offered_again(models: ModelsCommand) -> N
     note_slow("dreamon-7b")
     assert offer_above(here, 500) is None
     assert slow_here() == set(RUNGS)
+
+
+def test_the_machine_is_timed_only_where_something_could_be_offered(models: ModelsCommand) -> None:
+    here = rungs_here([machine(8)], None)
+    assert is_any_above(here)
+    assert not is_any_above(rungs_here([machine(1)], None))
+    note_slow(RUNGS[1])
+    assert is_any_above(here)
+    note_slow(RUNGS[0])
+    assert not is_any_above(here)
+    models.pull()
+    choose("dreamon-7b")
+    assert not is_any_above(rungs_here([machine(8)], FAST))
 
 
 def test_pull_coder_takes_what_fits_and_makes_it_the_default(models: ModelsCommand, rungs: list[Repository]) -> None:
