@@ -10,7 +10,7 @@ from support.models_command import ModelsCommand
 from engine.library.catalog import catalog
 from engine.library.device_memory import DeviceMemory
 from engine.library.ladder import PassTime, is_any_above, largest, note_slow, offer_above, rungs_here, slow_here
-from engine.library.store import choose, chosen_model
+from engine.library.store import EMBEDDED, choose, chosen_model
 
 ANY_TIME = ("--budget-ms", "1e9")
 FAST = PassTime(1.0, 70_000_000)
@@ -79,13 +79,14 @@ def test_the_machine_is_timed_only_where_something_could_be_offered(models: Mode
     here = rungs_here([machine(8)], None)
     assert is_any_above(here)
     assert not is_any_above(rungs_here([machine(1)], None))
+    models.pull()
+    choose("dreamon-7b")
+    assert not is_any_above(here)
+    choose(EMBEDDED)
     note_slow(RUNGS[1])
     assert is_any_above(here)
     note_slow(RUNGS[0])
     assert not is_any_above(here)
-    models.pull()
-    choose("dreamon-7b")
-    assert not is_any_above(rungs_here([machine(8)], FAST))
 
 
 def test_pull_coder_takes_what_fits_and_makes_it_the_default(models: ModelsCommand, rungs: list[Repository]) -> None:
