@@ -11,7 +11,7 @@ from lsprotocol import types
 from engine.evaluation.calibration import Judged
 from engine.evaluation.keystrokes import Screen, TypingTask
 from engine.protocol.confidence import FREE
-from engine.protocol.messages import ModelInfo
+from engine.protocol.messages import Fill, Filled, ModelInfo
 from engine.schedule.scheduler import Scheduler
 from lsp_server.documents.store import Documents, Snapshot, position_in
 from lsp_server.settings import Settings
@@ -32,7 +32,7 @@ class Suggester:
 
     def __init__(
         self,
-        scheduler: Scheduler,
+        scheduler: Scheduler | None,
         model: ModelInfo,
         task: TypingTask,
         settings: Settings,
@@ -96,8 +96,7 @@ class Suggester:
         """Return what may be shown, and what the model would write, shown or not."""
         settings = attrs.evolve(self._settings, gate=self._restraint.price(self._uri, self._settings.gate))
         planned = plan(snapshot, offset, self._model, settings, path=self._task.path, workspace=self._workspace)
-        fill = attrs.evolve(planned.fill, budget_ms=_BUDGET_MS)
-        filled = await self._scheduler.submit(fill, None).result
+        filled = await self._filled(planned.fill)
         line = self._task.text[self._typed :].partition("\n")[0]
         # FREE presents also what the gate hides.
         ungated = present(attrs.evolve(planned, settings=attrs.evolve(settings, gate=FREE)), filled)
@@ -107,3 +106,15 @@ class Suggester:
                 self.judged.append(Judged(whole.confidence, bool(first) and first == line))
         best = ungated[0].text if ungated else ""
         return [each for each in present(planned, filled) if self._allows(snapshot, offset, each.text)], best
+
+    async def fill_at(self, typed: int) -> Filled:
+        """Type up to there, and return what the engine writes at the cursor, shown or not."""
+        snapshot = self._type(typed)
+        offset = len(self._task.above) + typed
+        planned = plan(snapshot, offset, self._model, self._settings, path=self._task.path, workspace=self._workspace)
+        return await self._filled(planned.fill)
+
+    async def _filled(self, fill: Fill) -> Filled:
+        if self._scheduler is None:
+            raise RuntimeError("there is no engine to ask")
+        return await self._scheduler.submit(attrs.evolve(fill, budget_ms=_BUDGET_MS), None).result
