@@ -131,9 +131,8 @@ def present(plan: Plan, filled: Filled) -> list[Presented]:
     What a model that denoises wrote in one step is hidden unless it is sure of each token: they were chosen apart.
     """
     presented: dict[str, Presented] = {}
-    at_once = filled.steps <= 1 and filled.rule in DENOISING_RULES
     for candidate in filled.candidates:
-        if at_once and len(candidate.tokens) > 1 and min(candidate.confidence) < SURE:
+        if is_hasty(candidate, filled):
             continue
         if (result := weigh(candidate, plan).shown) is not None:
             origins = _shown_origins(candidate, result.text)
@@ -142,6 +141,12 @@ def present(plan: Plan, filled: Filled) -> list[Presented]:
     if _inserts(plan.hole, plan.settings):
         return sorted(texts, key=lambda each: each.confidence, reverse=True)[: plan.most]
     return texts
+
+
+def is_hasty(candidate: Candidate, filled: Filled) -> bool:
+    """Return whether a model that denoises wrote several tokens in one step, and is unsure of one."""
+    at_once = filled.steps <= 1 and filled.rule in DENOISING_RULES
+    return at_once and len(candidate.tokens) > 1 and min(candidate.confidence) < SURE
 
 
 @attrs.frozen
