@@ -8,7 +8,7 @@ from typing import Literal
 import attrs
 
 from engine.protocol.editor_messages import quoted
-from engine.protocol.messages import Candidate, Filled
+from engine.protocol.messages import Candidate, Filled, Finish
 from lsp_server.suggest.insertion import is_before_word
 from lsp_server.suggest.pipeline import Plan, is_hasty, weigh
 from lsp_server.suggest.restraint import Refusal
@@ -26,6 +26,10 @@ _LINES: dict[Cause | Refusal, str] = {
     "deleted": "you just deleted {} here",
     "dismissed": "you dismissed {} here",
     "ignored": "{} was shown here twice, and you typed something else",
+}
+_EMPTY: dict[Finish, str] = {
+    "deadline": "out of time: the model wrote nothing yet",
+    "unsure": "unsure: no word that could come next is likely enough to go on from",
 }
 _PROSE = {
     "gitcommit": "a commit message",
@@ -69,8 +73,7 @@ def _why_hidden(plan: Plan, filled: Filled, is_dearer: bool) -> str:
     candidate, weighed = max(judged, key=lambda pair: price.worth(pair[1].confidence, pair[1].characters))
     written, text, end = quoted(candidate.text), quoted(weighed.shaped), _circumstances(candidate, plan)
     if not candidate.text.strip():
-        is_late = candidate.finish == "deadline"
-        return ("out of time: the model wrote nothing yet" if is_late else "the model would write nothing here") + end
+        return _EMPTY.get(candidate.finish, "the model would write nothing here") + end
     if weighed.shown is not None and is_hasty(candidate, filled):
         return f"unsure: {written} was written in one step, and a part of it is a guess{end}"
     if not weighed.shaped:

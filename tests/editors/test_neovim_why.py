@@ -92,8 +92,7 @@ def test_a_silence_has_its_reason_and_insert_mode_goes_on(
     neovim.after_answer(lambda: neovim.type("total = a"))
     neovim.keys("<M-?>")
     (said,) = neovim.eventually(neovim.messages, "nothing is said")
-    assert said.startswith('Midspan: unsure: "')
-    assert said.endswith("% sure, and is shown from 100 % on")
+    assert said.startswith("Midspan: unsure: ")
     assert neovim.nvim.api.get_mode()["mode"] == "i"
 
 
