@@ -150,6 +150,18 @@ _VSCODE_LIKE = {
     "cursor": ("Cursor", ("cursor",), ("/Applications/Cursor.app/Contents/Resources/app/bin/cursor",)),
 }
 NAMES = (*_VSCODE_LIKE, "neovim", "helix", "emacs")
+_PROGRAMS = {"neovim": "nvim", "helix": "hx"}
+
+
+def why_missing(name: str) -> str:
+    """Return that an editor was not found, and what to do."""
+    program = _PROGRAMS.get(name, name)
+    if name in _VSCODE_LIKE:
+        return f"{name} is not on the PATH: add its folder to it, or install dist/midspan.vsix from inside the editor"
+    what = "install Neovim 0.12 or newer" if name == "neovim" else "install it"
+    return f"{name} is not on the PATH: {what}, or name its folder: PATH=FOLDER:$PATH midspan setup {name}" + (
+        f" ({program} is sought)" if program != name else ""
+    )
 
 
 def editors_here() -> list[Editor]:
