@@ -49,6 +49,7 @@ _Message = TypeVar("_Message")
 _PARAMS: dict[str, type[Any]] = {
     FILL: FillParams,
     wire.WHY: wire.WhyParams,
+    wire.WHY_NOTHING: wire.WhyParams,
     wire.CURSOR_MOVED: wire.CursorParams,
     wire.SHOWN: wire.ShownParams,
     wire.PARTLY_ACCEPTED: wire.PartParams,

@@ -240,6 +240,7 @@ class MidspanServer(LanguageServer):
             wire.SHOWN: inline.shown,
             wire.PARTLY_ACCEPTED: inline.partly_accepted,
             wire.WHY: self.suggestions.why.answer,
+            wire.WHY_NOTHING: self.suggestions.why.answer_nothing,
             types.TEXT_DOCUMENT_CODE_ACTION: edits.asked(lambda features: features.code_actions.offer),
             types.CODE_ACTION_RESOLVE: edits.asked(lambda features: features.code_actions.resolve),
             wire.BULK_EDIT: edits.asked(lambda features: features.bulk_edits.show),

@@ -231,7 +231,14 @@ class Session:
     @property
     def is_automatic(self) -> bool:
         """Whether anything is suggested that the user did not ask for."""
-        return self.configuration.settings.automatic and not self.snooze.holds()
+        return self.why_only_asked is None
+
+    @property
+    def why_only_asked(self) -> str | None:
+        """Why nothing is suggested that the user did not ask for, as a phrase; None if it is."""
+        if not self.configuration.settings.automatic:
+            return "midspan.automatic is off"
+        return "the snooze is on" if self.snooze.holds() else None
 
     async def parsed(self, uri: str, seconds: float = SHORT_PATIENCE_S) -> Snapshot | None:
         """Return what `served` does, with its tree if that is there within `seconds`; None if the text changed then."""

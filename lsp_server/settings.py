@@ -107,10 +107,10 @@ GLOBS = Kind("a list of file name patterns", _texts)
 SECTION = "midspan"
 _OF_EDITORS = frozenset({"server", "trace"})
 """Names under "midspan" that are the editor's own: VS Code sends its midspan.server.path too."""
-# What a wrong suggestion and a glance cost, in keys. Eager's price is what the evaluation counts. At normal's more of the
-# offers are right, and more keys are saved net of what they cost; its numbers were chosen on one half of the young
-# packages. Quiet is for readers whom grey text disturbs: it hides what is shorter than six characters, but for the rest
-# of a begun name. docs/suggestions.md says how to measure them.
+# What a wrong suggestion and a glance cost, in keys. Eager's price is what the evaluation counts. At normal's more of
+# the offers are right, and more keys are saved net of what they cost; its numbers were chosen on one half of the young
+# packages. Quiet is for readers whom grey text disturbs: it hides what is shorter than six characters, but for the
+# rest of a begun name. docs/suggestions.md says how to measure them.
 GATES = {
     "quiet": Price(wrong=40.0, glance=4.0, name=2.0),
     "normal": Price(wrong=20.0, glance=2.0),

@@ -24,6 +24,7 @@ CURSOR_MOVED = "midspan/cursorMoved"
 # No editor sends it: it takes the place of a message with text that cannot be read.
 LOST = "$/lost"
 WHY = "midspan/whyThisSuggestion"
+WHY_NOTHING = "midspan/whyNoSuggestion"
 ACCEPTED = "midspan.accepted"
 # Clients of Copilot's language server send these two.
 SHOWN = "textDocument/didShowCompletion"
@@ -169,7 +170,10 @@ class Dismissal:
 
 @attrs.frozen
 class WhyParams:
-    """Asks about the last suggestion that was offered in a document, whatever the user did with it."""
+    """Asks about the last suggestion in a document, or with WHY_NOTHING why its last request showed none.
+
+    If nothing was shown since, and the user did not just take the last suggestion, WHY is answered as WHY_NOTHING is.
+    """
 
     text_document: types.TextDocumentIdentifier
 

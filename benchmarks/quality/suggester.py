@@ -72,7 +72,7 @@ class Suggester:
         return self._screen
 
     def _allows(self, snapshot: Snapshot, offset: int, text: str) -> bool:
-        return self._restraint.allows(snapshot, offset, text)
+        return self._restraint.refusal(snapshot, offset, text) is None
 
     def _type(self, typed: int) -> Snapshot:
         snapshot = self._snapshot()

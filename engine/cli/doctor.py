@@ -132,7 +132,8 @@ def larger_models() -> Check:
     if not devices:
         return Check("larger models", "ok", "this system does not tell its memory")
     found = "; ".join(answers_on(device, catalog().values()) for device in devices)
-    return Check("larger models", "ok", f"{found} (estimates; in time is {DEFAULT_BUDGET_MS} ms, midspan.budgetMs)")
+    each = f"estimates; in time is {DEFAULT_BUDGET_MS} ms, midspan.budgetMs; `midspan models list` has each"
+    return Check("larger models", "ok", f"{found} ({each})")
 
 
 def cpu() -> Check:

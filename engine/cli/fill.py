@@ -83,9 +83,11 @@ def filled_view(cursor: Cursor, answer: FillResult) -> Group:
 
 
 def origins_view(answer: FillResult) -> Text:
-    """Return where the text came from: a line about all of it, and one for each origin."""
+    """Return where the text came from: a line about all of it, one for each origin, and why an editor hides it."""
     lines = [Text(source_line(answer.text, answer.source, answer.origins), _FILL)]
     lines += [Text(f"  {origin_line(origin)}") for origin in answer.origins]
+    if answer.silence:
+        lines.append(Text(f"an editor shows none of it until it is asked: {answer.silence}", "yellow"))
     return Text("\n").join(lines)
 
 
@@ -118,7 +120,10 @@ def fill(
     rule: Annotated[RuleName | None, typer.Option(help="The commit rule.")] = None,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Learn the file's repository first, and say which places the text comes from."),
+        typer.Option(
+            "--explain",
+            help="Learn the file's repository first, and say where the text comes from, and why an editor hides it.",
+        ),
     ] = False,
     left_to_right: Annotated[bool, typer.Option("--left-to-right", help="Short for --rule left-to-right.")] = False,
     as_json: AsJson = False,
@@ -142,6 +147,7 @@ def fill(
         fields = _fields(answer)
         if explain:
             fields |= {"source": answer.source, "origins": [attrs.asdict(origin) for origin in answer.origins]}
+            fields |= {"silence": answer.silence}
         typer.echo(json.dumps(fields))
         return
     out.print(filled_view(cursor, answer), soft_wrap=True)

@@ -23,8 +23,8 @@ from engine.cli.pull import PullView, confirmed, pull
 from engine.client.address import distrust, trust
 from engine.errors import MidspanError, ModelError
 from engine.library import store
-from engine.library.catalog import DEFAULT_BUDGET_MS, answering_devices, answers_on
-from engine.library.device_memory import device_memories, gigabytes
+from engine.library.catalog import DEFAULT_BUDGET_MS, answer_on, answering_devices, place_of
+from engine.library.device_memory import DeviceMemory, device_memories, gigabytes
 from engine.library.gguf_file import is_gguf
 from engine.library.resolve import folder_of, other_models
 from engine.library.store import EMBEDDED, choose, chosen_model
@@ -53,17 +53,16 @@ def list_models(as_json: AsJson = False) -> None:
         others = [found_as_json(model) for model in other_models()]
         typer.echo(json.dumps([*(model_sheet.as_json(sheet, memories) for sheet in sheets), *others]))
         return
-    out.print(_table(sheets))
+    devices = answering_devices(memories)
+    out.print(_table(sheets, devices))
     show_other_models(other_models())
-    known = [sheet.catalog_entry for sheet in sheets if sheet.catalog_entry is not None]
-    for device in answering_devices(memories):
-        out.print(answers_on(device, known), soft_wrap=True)
-    out.print(
-        f"These are estimates of what fits now, and of the time; in time is {DEFAULT_BUDGET_MS} ms, the default of "
-        "midspan.budgetMs",
-        style="dim",
-        soft_wrap=True,
-    )
+    if devices:
+        out.print(
+            f"time: about how long an answer takes on {' and on '.join(map(place_of, devices))}, if it fits now; green "
+            f"is in time for an editor, {DEFAULT_BUDGET_MS} ms (midspan.budgetMs)",
+            style="dim",
+            soft_wrap=True,
+        )
     choice = chosen_model()
     if choice.problem:
         err.print(f"midspan: {choice.problem}", soft_wrap=True)
@@ -188,19 +187,32 @@ def remove(name: Name, yes: Yes = False) -> None:
         out.print("in use from now on: embedded")
 
 
-def _table(sheets: list[ModelSheet]) -> Table:
+def _table(sheets: list[ModelSheet], devices: list[DeviceMemory]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("name", style="cyan", no_wrap=True)
     table.add_column("family")
     for header in ("params", "size", "context"):
         table.add_column(header, justify="right", no_wrap=True)
-    table.add_column("licence")
+    for _ in devices:
+        table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("licence", no_wrap=True)  # its "!" must be seen
     table.add_column("here", no_wrap=True)
     for sheet in sheets:
         state = "in part" if store.partial_folder(sheet.name).is_dir() else "no"
         here = "in use" if sheet.in_use else "yes" if sheet.folder else state
-        table.add_row(sheet.name, *_columns(sheet), here)
+        *columns, licence = _columns(sheet)
+        table.add_row(sheet.name, *columns, *(_time(sheet, device) for device in devices), licence, here)
     return table
+
+
+def _time(sheet: ModelSheet, device: DeviceMemory) -> str:
+    known = sheet.catalog_entry
+    if known is None or not known.hub:
+        return ""
+    answer = answer_on(device, known)
+    if answer is None:
+        return "too large"
+    return f"[green]{answer.time}[/]" if answer.in_time else answer.time
 
 
 def _columns(sheet: ModelSheet) -> tuple[str, str, str, str, str]:

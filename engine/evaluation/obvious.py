@@ -1,7 +1,7 @@
 """Obvious names: names of a task that the code around it has, and no other that begins with the same characters.
 
-A reader expects a completion there: were it silent, a list of the file's words would be better. It is shown if the ghost
-text goes on with the name once its third character is typed, or before.
+A reader expects a completion there: were it silent, a list of the file's words would be better. It is shown if the
+ghost text goes on with the name once its third character is typed, or before.
 """
 
 import re

@@ -4,6 +4,7 @@ The time of an answer is estimated roughly from a model's size and the device's 
 loaded. It has not been compared with a GPU yet.
 """
 
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -154,10 +155,10 @@ class Answer:
     def in_time(self) -> bool:
         return self.milliseconds is not None and self.milliseconds <= DEFAULT_BUDGET_MS
 
-    def __str__(self) -> str:
-        if self.milliseconds is None:
-            return self.precision
-        return f"{self.precision}, {_rounded(self.milliseconds)}"
+    @property
+    def time(self) -> str:
+        """About how long it takes; "?" if that is not known."""
+        return "?" if self.milliseconds is None else _rounded(self.milliseconds)
 
 
 def answering_devices(memories: list[DeviceMemory]) -> list[DeviceMemory]:
@@ -180,14 +181,25 @@ def answer_on(memory: DeviceMemory, model: CatalogModel) -> Answer | None:
 
 
 def answers_on(device: DeviceMemory, models: Iterable[CatalogModel]) -> str:
-    """Return as text which of these models fit a device, in time or not, with their answers."""
-    answers = [(model.name, answer_on(device, model)) for model in models if model.hub]
-    in_time = [f"{name} ({answer})" for name, answer in answers if answer is not None and answer.in_time]
-    late = [f"{name} ({answer})" for name, answer in answers if answer is not None and not answer.in_time]
-    large = [name for name, answer in answers if answer is None]
-    groups = (("in time", in_time), ("slower", late), ("too large", large))
-    place = "the processor" if not device.is_gpu else device.name
-    return f"on {place} " + "; ".join(f"{what}: {', '.join(names)}" for what, names in groups if names)
+    """Return in one line how many of these models answer in time on a device, are slower, or do not fit."""
+    answers = [(model, answer_on(device, model)) for model in models if model.hub]
+    in_time = [(model, answer) for model, answer in answers if answer is not None and answer.in_time]
+    late = [(model, answer) for model, answer in answers if answer is not None and not answer.in_time]
+    parts = [f"{len(in_time)} of {len(answers)} answer in time"]
+    if in_time:
+        model, answer = max(in_time, key=lambda each: each[0].parameters)
+        parts[0] += f", the largest {model.name} ({answer.time})"
+    if late:
+        model, answer = min(late, key=lambda each: each[1].milliseconds or math.inf)
+        parts.append(f"{len(late)} are slower, the fastest {model.name} ({answer.time})")
+    if large := len(answers) - len(in_time) - len(late):
+        parts.append(f"{large} are too large")
+    return f"on {place_of(device)} {'; '.join(parts)}"
+
+
+def place_of(device: DeviceMemory) -> str:
+    """Return what a device is called in a line for people."""
+    return device.name if device.is_gpu else "the processor"
 
 
 def _in_kernel(memory: DeviceMemory, model: CatalogModel) -> bool:
@@ -216,5 +228,5 @@ def milliseconds_of(memory: DeviceMemory, model: CatalogModel, precision: Precis
 
 def _rounded(milliseconds: float) -> str:
     if milliseconds >= 60_000:
-        return "over a minute"
+        return "> 60 s"
     return f"~{milliseconds / 1000:.0f} s" if milliseconds >= 1000 else f"~{max(10, round(milliseconds, -1)):.0f} ms"

@@ -117,7 +117,8 @@ class FillResult:
     """`text` is shaped and replaces `range`. `tokens` are the model's own, before shaping. `ms` are milliseconds.
 
     `source` gave the largest share of the tokens. `origins` are where parts of the text stand too, if asked for. It is
-    the best of `chosen_from` texts, and `steps` are those of all.
+    the best of `chosen_from` texts, and `steps` are those of all. `silence` is why an editor would show none of it to a
+    user who types, "" if it would show some; it is asked for by `explain`.
     """
 
     text: str
@@ -135,6 +136,7 @@ class FillResult:
     origins: list[Origin] = attrs.field(factory=list)
     trace: FillTrace | None = None
     chosen_from: int = 1
+    silence: str = ""
 
 
 @attrs.frozen

@@ -129,7 +129,7 @@ class Draft:
         followers = [(file, block) for file in self.files for block in file.following]
         following = [_place(-1, *one, encoding, newline_only) for one in followers]
         left_out = [
-            BulkOmission(file.uri, file.path, one.span.line, one.reason)
+            BulkOmission(file.uri, file.path, one.line(newline_only), one.reason)
             for file in self.files
             for one in file.edit.left_out
         ]

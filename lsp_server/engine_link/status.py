@@ -65,6 +65,11 @@ class StatusBoard:
         """The median time of the recent fills in milliseconds, from request to answer; None before the first."""
         return round(sorted(self._recent_ms)[len(self._recent_ms) // 2], 1) if self._recent_ms else None
 
+    @property
+    def message(self) -> str:
+        """What is said of the engine, as a sentence."""
+        return self._message
+
     def show(self, state: State, message: str, model: str | None = None) -> None:
         """Set the engine's state."""
         self._state, self._message, self._model = state, message, model

@@ -40,10 +40,23 @@ class Span:
 
 @attrs.frozen
 class Omission:
-    """A place that fits the pattern and was left out; `reason` is a phrase."""
+    """A place that fits the pattern and was left out; `reason` is a phrase.
+
+    `row` is its line where only "\\n" ends lines; None if that is the span's.
+    """
 
     span: Span
     reason: str
+    row: int | None = None
+
+    @classmethod
+    def of(cls, source: Source, span: Span, reason: str) -> "Omission":
+        """Return the omission of a place of a text."""
+        return cls(span, reason, source.text.count("\n", 0, span.start) if source.lines.rows_differ else None)
+
+    def line(self, newline_only: bool) -> int:
+        """Return its line, as an editor counts lines."""
+        return self.row if newline_only and self.row is not None else self.span.line
 
 
 @attrs.frozen

@@ -241,7 +241,8 @@ class _Rewriting:
         self._left_out.setdefault((place.match.start, place.match.end), reason)
 
     def _omissions(self) -> tuple[Omission, ...]:
-        return tuple(Omission(self._span(*span), reason) for span, reason in sorted(self._left_out.items()))
+        left_out = sorted(self._left_out.items())
+        return tuple(Omission.of(self._source, self._span(*span), reason) for span, reason in left_out)
 
     def _span(self, start: int, end: int) -> Span:
         first = self._source.offset_of_byte(start)

@@ -15,6 +15,7 @@ import attrs
 
 from engine.errors import MidspanError
 from engine.reading import decode, is_foreign, read_bytes
+from lsp_server.documents.source import Source
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.file_edit import Block, FileEdit, Omission, Span, blocks_of
 from lsp_server.refactor.pattern import RuleSet
@@ -309,7 +310,7 @@ def examined(rules: Sequence[RuleSet], targets: Sequence[Target]) -> list[Found]
             edit = rewrite(one, target.path, text, language)
             if edit.edits or edit.left_out:
                 if edit.places and is_generated(text):
-                    reason = Omission(edit.places[0], "the file says that it is generated")
+                    reason = Omission.of(Source.of(text), edit.places[0], "the file says that it is generated")
                     edit = FileEdit(edit.path, edit.digest, left_out=(reason,))
                 found.append(Found.of(target, text, edit))
                 break

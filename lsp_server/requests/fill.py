@@ -27,7 +27,8 @@ from lsp_server.documents.source import normalize_newlines
 from lsp_server.documents.store import Snapshot, offset_in, position_in
 from lsp_server.protocol import refusal
 from lsp_server.session import PARSE_PATIENCE_S, Session
-from lsp_server.suggest.pipeline import Plan, present, price_of, weigh
+from lsp_server.suggest.pipeline import Plan, present, weigh
+from lsp_server.suggest.silence import Silence
 from lsp_server.wire import WhyAnswer, WhyOrigin, WhyParams
 
 _LEAST_WORTH = -99.0
@@ -39,16 +40,14 @@ def judge(plan: Plan, filled: Filled) -> Verdict:
     candidate = filled.candidates[0]
     weighed = weigh(candidate, plan)
     shown = weighed.shown
-    line = (shown.text if shown is not None else weighed.shaped).partition("\n")[0].rstrip()
-    price = price_of(line, plan.hole, plan.settings.gate)
     return Verdict(
         written=candidate.text,
         shaped=weighed.shaped,
         shown=shown.text if shown is not None else "",
         is_start=shown is not None and shown.is_start,
         confidence=weighed.confidence,
-        needed=price.least_probability(weighed.characters),
-        worth=max(_LEAST_WORTH, price.worth(weighed.confidence, weighed.characters)),
+        needed=weighed.needed,
+        worth=max(_LEAST_WORTH, weighed.worth),
     )
 
 
@@ -105,7 +104,13 @@ async def fill_request(session: Session, params: FillParams, send: Callable[[Fil
         origins=presented[0].origins if presented else [],
         trace=_trace(session, plan, filled) if params.trace else None,
         chosen_from=filled.chosen_from,
+        silence=_silence(attrs.evolve(plan, settings=session.configuration.settings), filled) if params.explain else "",
     )
+
+
+def _silence(plan: Plan, filled: Filled) -> str:
+    """Return why nothing of an answer is shown to a user who types, "" if something is."""
+    return "" if present(plan, filled) else Silence("answered", plan=plan, filled=filled).line
 
 
 def _trace(session: Session, plan: Plan, filled: Filled) -> FillTrace:
@@ -184,11 +189,13 @@ class _Offer:
 
 
 class Why:
-    """Keeps the last offer of each document, and says where it came from."""
+    """Keeps the last offer of each document and says where it came from; and why its last request showed nothing."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._offers: dict[str, _Offer] = {}
+        self.silences: dict[str, Silence] = {}
+        """Why the last request of a document showed nothing; none for one that showed something."""
 
     def note(self, plan: Plan, text: str) -> None:
         """Keep what is offered in a document now."""
@@ -197,12 +204,38 @@ class Why:
     def forget(self, uri: str) -> None:
         """Drop a closed document."""
         self._offers.pop(uri, None)
+        self.silences.pop(uri, None)
+
+    def nothing_in(self, uri: str) -> str:
+        """Return why nothing is shown in a document, by its last request."""
+        if (reason := self._session.why_not_served(uri)) is not None:
+            return reason
+        silence, offer = self.silences.get(uri), self._offers.get(uri)
+        if silence is not None and silence.cause == "waits" and self._session.link.connected is None:
+            silence = Silence("away", self._session.board.message)
+        if silence is not None:
+            return silence.line
+        return f"{quoted(offer.text)} was shown" if offer is not None else "nothing was asked for in this document yet"
+
+    def answer_nothing(self, params: WhyParams) -> WhyAnswer:
+        """Return why nothing is shown, whatever was shown before."""
+        return WhyAnswer(self.nothing_in(params.text_document.uri))
+
+    def _is_taken(self, offer: _Offer) -> bool:
+        """Return whether the last thing that happened to a document is that the user took an offer."""
+        before, current = offer.plan.snapshot, self._session.documents.find(offer.plan.snapshot.uri)
+        at = offer.plan.hole.offset
+        return current is not None and current.text == before.text[:at] + offer.text + before.text[at:]
 
     async def answer(self, params: WhyParams) -> WhyAnswer:
-        """Return where the last suggestion came from. Raises JsonRpcException with one line without an engine."""
-        offer = self._offers.get(params.text_document.uri)
-        if offer is None:
-            return WhyAnswer("nothing has been suggested in this document yet")
+        """Return where the last suggestion came from, or why nothing was shown since.
+
+        Raises JsonRpcException with one line without an engine.
+        """
+        uri = params.text_document.uri
+        offer = self._offers.get(uri)
+        if offer is None or (uri in self.silences and not self._is_taken(offer)):
+            return self.answer_nothing(params)
         fill = attrs.evolve(offer.plan.fill, explain=True, budget_ms=_BUDGET_MS)
         try:
             client = await self._session.link.client()

@@ -24,6 +24,7 @@ from lsp_server.settings import Settings
 from lsp_server.suggest.pipeline import Plan, Presented, present
 from lsp_server.suggest.restraint import Menus, Restraint
 from lsp_server.suggest.reuse import Offer, Rest, Reuse, further, longer
+from lsp_server.suggest.silence import Silence
 from lsp_server.wire import OfferTag
 
 MAX_SUGGESTIONS = 3
@@ -116,6 +117,7 @@ class Suggestions:
         self._restraint = Restraint()
         self._menus = Menus()
         self._ahead = Ahead(session, self._restraint)
+        self._latest: dict[str, SuggestionRequest] = {}
         self._asked: dict[str, int] = {}
         """The offer of each document that the user asked for last."""
         self._running: dict[tuple[str, str], asyncio.Task[Any]] = {}
@@ -130,22 +132,37 @@ class Suggestions:
         """
         self._cancel((request.uri, request.asker))
         self._reading.stop()
+        self._latest[request.uri], self.why.silences[request.uri] = request, Silence("waits")
         try:
             suggestions = await self._find(request)
+        except asyncio.CancelledError:
+            self._silent(request, Silence("gone"))
+            raise
         except MidspanError as error:
             if not request.automatic:
                 self._tell(str(error))
             expected = isinstance(error, EngineFailure) and error.code == "cancelled"
             _logger.log(logging.DEBUG if expected else logging.WARNING, "no suggestion: %s", error)
-            return []
+            return self._silent(request, Silence("gone") if expected else Silence("failed", str(error)))
         except Exception as error:
             _logger.error("no suggestion: %s; please report this", describe(error))
-            return []
+            return self._silent(request, Silence("failed", f"an error, {describe(error)}; please report this"))
+        silence = self.why.silences.get(request.uri)
+        if suggestions and self._latest.get(request.uri) is request:
+            self.why.silences.pop(request.uri, None)
+        elif silence is not None and silence.cause == "waits":
+            self._silent(request, Silence("gone"))  # for a text that is no more
         if suggestions:
             self._session.offers.answered(suggestions[0].tag)
         elif not request.automatic:
-            self._tell(self._session.why_not_served(request.uri) or "there is nothing to suggest here")
+            self._tell(self.why.nothing_in(request.uri))
         return suggestions
+
+    def _silent(self, request: SuggestionRequest, silence: Silence) -> list[Suggestion]:
+        """Return no suggestions, and keep the reason, unless there is a newer request."""
+        if self._latest.get(request.uri) is request:
+            self.why.silences[request.uri] = silence
+        return []
 
     def dismiss(self, snapshot: Snapshot, offset: int) -> None:
         """Suggest nothing at `offset` until the text there changes or the user asks.
@@ -159,6 +176,8 @@ class Suggestions:
         self._ahead.forget(snapshot.uri)
         self._restraint.dismissed(snapshot, offset, rest.texts if rest is not None else [])
         self._session.offers.dismissed(snapshot.language.id)
+        self._latest.pop(snapshot.uri, None)
+        self.why.silences[snapshot.uri] = Silence("dismissed here")
 
     def changed(self, uri: str) -> None:
         """Cancel the requests for the text before an edit."""
@@ -186,11 +205,12 @@ class Suggestions:
         self._menus.forget(uri)
         self._ahead.forget(uri)
         self._asked.pop(uri, None)
+        self._latest.pop(uri, None)
         self.why.forget(uri)
 
     async def _find(self, request: SuggestionRequest) -> list[Suggestion]:
         if self._is_unasked(request) and request.uri not in self._asked:
-            return []
+            return self._silent(request, Silence("only asked", self._session.why_only_asked or ""))
         snapshot = await self._session.parsed(request.uri)
         if snapshot is None:
             return []
@@ -212,12 +232,11 @@ class Suggestions:
         if typed is None:
             return []
         entry = cursor.inserted.removeprefix(cursor.replaced)
-        found = [
-            each
-            for each in await self._find_at(request, typed, snapshot)
-            if each.text.startswith(entry) and each.text != entry
-        ]
+        suggestions = await self._find_at(request, typed, snapshot)
+        found = [each for each in suggestions if each.text.startswith(entry) and each.text != entry]
         if not found:
+            if suggestions:
+                self._silent(request, Silence("menu"))
             self._restraint.showed(snapshot, typed.offset, "")
             self._ahead.forget(request.uri)
         return found
@@ -231,7 +250,7 @@ class Suggestions:
         if is_typed:
             restraint.observe(*here)
         if request.automatic and restraint.is_silent(*here):
-            return []
+            return self._silent(request, Silence("dismissed here"))
         followed = self._followed(*here)
         # Of several guesses the editor may show any.
         only = followed.texts[0] if followed is not None and len(followed.texts) == 1 else ""
@@ -244,7 +263,7 @@ class Suggestions:
                 self._ahead.aim(*here, only)
             return tagged(followed.texts, cursor, followed.offer, [None] * len(followed.texts))
         if unasked:
-            return []
+            return self._silent(request, Silence("only asked", session.why_only_asked or ""))
         return await self._ask(request, cursor, snapshot, followed)
 
     async def _ask(
@@ -257,12 +276,10 @@ class Suggestions:
         has_waited = client is None and request.waits
         if has_waited:
             client = await self._newest(request, session.link.started())
+        if client is None:
+            return self._silent(request, Silence("away", session.board.message))
         # Meanwhile the editor may have sent its settings, which may exclude this file.
-        if (
-            client is None
-            or session.why_not_served(request.uri) is not None
-            or not session.documents.is_current(snapshot)
-        ):
+        if session.why_not_served(request.uri) is not None or not session.documents.is_current(snapshot):
             return []
         settings = session.configuration.settings
         price = restraint.price(request.uri, settings.gate) if request.automatic else FREE
@@ -311,15 +328,24 @@ class Suggestions:
         )
         if followed is None or not may_stay:
             return None
-        rests = [each for each in followed.texts if self._restraint.keeps(snapshot, offset, each)]
+        rests = [each for each in followed.texts if self._restraint.refusal_of_rest(snapshot, offset, each) is None]
         return Rest(followed.offer, rests) if rests else None
 
     def _presented(
         self, request: SuggestionRequest, plan: Plan, filled: Filled, here: tuple[Snapshot, int]
     ) -> list[Presented]:
+        settings = self._session.configuration.settings
+        is_dearer = request.automatic and plan.settings.gate != settings.gate
+        self._silent(request, Silence("answered", plan=plan, filled=filled, is_dearer=is_dearer))
         if not request.automatic:
-            return asked_for(plan, filled, self._session.configuration.settings)
-        return [each for each in present(plan, filled) if self._restraint.allows(*here, each.text)]
+            return asked_for(plan, filled, settings)
+        allowed: list[Presented] = []
+        for each in present(plan, filled):
+            if (refusal := self._restraint.refusal(*here, each.text)) is None:
+                allowed.append(each)
+            else:
+                self._silent(request, Silence.refused(refusal, each.text))
+        return allowed
 
     async def _awaited_client(self) -> EngineClient:
         """Return the client for a user who asked, and waits a moment. Raises EngineUnavailable with the reason."""

@@ -133,9 +133,8 @@ def present(plan: Plan, filled: Filled) -> list[Presented]:
     What a model that denoises wrote in one step is hidden unless it is sure of each token: they were chosen apart.
     """
     presented: dict[str, Presented] = {}
-    at_once = filled.steps <= 1 and filled.rule in DENOISING_RULES
     for candidate in filled.candidates:
-        if at_once and len(candidate.tokens) > 1 and min(candidate.confidence) < SURE:
+        if is_hasty(candidate, filled):
             continue
         if (result := weigh(candidate, plan).shown) is not None:
             origins = _shown_origins(candidate, result.text)
@@ -146,37 +145,55 @@ def present(plan: Plan, filled: Filled) -> list[Presented]:
     return texts
 
 
+def is_hasty(candidate: Candidate, filled: Filled) -> bool:
+    """Return whether a model that denoises wrote several tokens in one step, and is unsure of one."""
+    at_once = filled.steps <= 1 and filled.rule in DENOISING_RULES
+    return at_once and len(candidate.tokens) > 1 and min(candidate.confidence) < SURE
+
+
 @attrs.frozen
 class Weighed:
     """A candidate after shaping, "" if nothing is left, and what is shown of it, if anything.
 
-    `confidence` is how likely its first line is right, and `characters` how long that line is to the price.
+    `confidence` is how likely its first line is right, and `characters` how long that line is to `price`.
     """
 
+    price: Price
     shaped: str = ""
     confidence: float = 0.0
     characters: int = 0
     shown: Presented | None = None
 
+    @property
+    def worth(self) -> float:
+        """In keys."""
+        return self.price.worth(self.confidence, self.characters)
+
+    @property
+    def needed(self) -> float:
+        """How likely the line must be right to be worth showing."""
+        return self.price.least_probability(self.characters)
+
 
 def weigh(candidate: Candidate, plan: Plan) -> Weighed:
     """Return what the price lets be shown of `candidate`, and why."""
     snapshot, hole, settings = plan.snapshot, plan.hole, plan.settings
+    price = settings.gate
     if is_before_word(hole):
-        inserted, free = likeliest(candidate, hole, snapshot.language), settings.gate.hides_nothing
+        inserted, free = likeliest(candidate, hole, snapshot.language), price.hides_nothing
         if inserted is not None and not (inserted.is_start and (free or settings.whole_lines)):
-            weighed = Weighed(inserted.text, inserted.confidence, COUNTED)
-            if not free and settings.gate.worth(weighed.confidence, COUNTED) <= 0:
+            weighed = Weighed(price, inserted.text, inserted.confidence, COUNTED)
+            if not free and weighed.worth <= 0:
                 return weighed
             if shape(inserted.text, hole, snapshot, max_lines=1) == inserted.text:
                 return attrs.evolve(weighed, shown=Presented(inserted.text, inserted.is_start, inserted.confidence))
         if not free:
-            return Weighed()
+            return Weighed(price)
     shaped = shape(candidate.text, hole, snapshot, settings.max_lines) or ""
     shown = gated(candidate, shaped, hole, snapshot.language, settings) if shaped else None
     confidence = shown.confidence if shown is not None else first_line_confidence(candidate, shaped)
-    judged = shown.text if shown is not None else shaped
-    return Weighed(shaped, confidence, len(judged.strip().partition("\n")[0].rstrip()), shown)
+    line = (shown.text if shown is not None else shaped).strip().partition("\n")[0].rstrip()
+    return Weighed(price_of(line, hole, price), shaped, confidence, len(line), shown)
 
 
 def _inserts(hole: Hole, settings: Settings) -> bool:

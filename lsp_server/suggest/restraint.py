@@ -8,6 +8,7 @@ dismissed is not shown at all. An entry of the completion menu counts as text on
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Literal
 
 import attrs
 
@@ -27,6 +28,8 @@ _OFTEN_IGNORED = 2
 _CONTENT = re.compile(r"[^\s,;]")
 _RETYPED = 2
 """Retyping that many deleted characters means that the user wants them back."""
+Refusal = Literal["formats", "deleted", "dismissed", "ignored"]
+"""Why a text is not shown unasked: it only formats, or gives back what the user deleted, dismissed or ignored twice."""
 
 
 @attrs.frozen
@@ -117,13 +120,13 @@ class Restraint:
         """Return whether nothing is shown at `offset`, because the user dismissed a suggestion there."""
         return self._dismissals.holds(snapshot, offset)
 
-    def allows(self, snapshot: Snapshot, offset: int, text: str) -> bool:
-        """Return whether `text` may be shown at `offset` to a user who did not ask for it."""
-        return not only_formats(text) and self.keeps(snapshot, offset, text)
+    def refusal(self, snapshot: Snapshot, offset: int, text: str) -> Refusal | None:
+        """Return why `text` may not be shown at `offset` to a user who did not ask for it, or None if it may."""
+        return "formats" if only_formats(text) else self.refusal_of_rest(snapshot, offset, text)
 
-    def keeps(self, snapshot: Snapshot, offset: int, rest: str) -> bool:
-        """Return whether `rest`, what is left of a suggestion on the screen, may stay there: also a last comma may."""
-        return not (gives_back(snapshot, offset, rest) or self._dismissals.refuse(snapshot, offset, rest))
+    def refusal_of_rest(self, snapshot: Snapshot, offset: int, rest: str) -> Refusal | None:
+        """Return the same for what is left of a suggestion on the screen: there also a last comma may stay."""
+        return "deleted" if gives_back(snapshot, offset, rest) else self._dismissals.refusal(snapshot, offset, rest)
 
     def showed(self, snapshot: Snapshot, offset: int, text: str) -> None:
         """Note that `text` is on the screen at `offset`, after `observe`; "" if nothing is."""
@@ -208,7 +211,7 @@ class Dismissals:
         dismissed = self._dismissed.get(snapshot.uri)
         return dismissed is not None and _surroundings(snapshot, offset) in dismissed
 
-    def refuse(self, snapshot: Snapshot, offset: int, text: str) -> bool:
+    def refusal(self, snapshot: Snapshot, offset: int, text: str) -> Refusal | None:
         """Return whether `text` at `offset` was ignored there twice, or is the rest of such a text or a dismissed one.
 
         The rest is what is left after typing along.
@@ -223,9 +226,11 @@ class Dismissals:
             # The text is compared first: the surroundings of each start would take most of a millisecond.
             if whole in texts:
                 around = _surroundings(snapshot, start, offset)
-                if whole in dismissed.get(around, ()) or ignored[around, whole] >= _OFTEN_IGNORED:
-                    return True
-        return False
+                if whole in dismissed.get(around, ()):
+                    return "dismissed"
+                if ignored[around, whole] >= _OFTEN_IGNORED:
+                    return "ignored"
+        return None
 
     def forget(self, uri: str) -> None:
         """Drop a closed document."""

@@ -148,7 +148,8 @@ def test_explain_learns_the_repository_and_names_the_place(midspan: CommandLine,
     assert "as in src/known.py:4, 3 of 3 times; the model alone: " in ended.out
 
     answer = json.loads(midspan.run("fill", *arguments, "--explain", "--json").out)
-    assert set(answer) == JSON_FIELDS | {"source", "origins"}
+    assert set(answer) == JSON_FIELDS | {"source", "origins", "silence"}
+    assert bool(answer["silence"]) == ("an editor shows none of it until it is asked: " in ended.out)
     assert answer["origins"][0]["line"] == 4
 
 

@@ -186,6 +186,9 @@ def test_without_a_built_extension_one_line_says_how_to_build_it(home: Home) -> 
 
 def test_an_editor_that_is_not_here_is_said(home: Home) -> None:
     assert "not done: cursor is not on the PATH" in home.run("cursor", status=1)
+    said = home.run("neovim", status=1)
+    assert "not done: neovim is not on the PATH: install Neovim 0.12 or newer" in said
+    assert "PATH=FOLDER:$PATH midspan setup neovim (nvim is sought)" in said
 
 
 def test_all_that_midspan_keeps_is_named_and_removed_with_all(home: Home) -> None:

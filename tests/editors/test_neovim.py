@@ -79,19 +79,20 @@ def test_a_line_is_accepted(neovim: Neovim) -> None:
     assert neovim.saved() == before + ghost.split("\n")[0] + after
 
 
-@pytest.mark.parametrize("key", ["<Tab>", "<C-l>"])
+@pytest.mark.parametrize(("key", "tab"), [("<Tab>", []), ("<C-l>", []), ("<Tab>", "by line")])
 def test_several_lines_are_accepted_at_once_or_one_by_one(
-    in_neovim: Open, neovim_settings: dict[str, Any], key: str
+    in_neovim: Open, neovim_settings: dict[str, Any], key: str, tab: object
 ) -> None:
     steps = "\nopen the box\nread the label\nclose the box\n"
-    neovim = in_neovim("Notes:\n" + 2 * steps, setup={"settings": {**neovim_settings, "maxTokens": 48}})
+    setup = {"settings": {**neovim_settings, "maxTokens": 48}, "tab": tab}
+    neovim = in_neovim("Notes:\n" + 2 * steps, setup=setup)
     neovim.until_ready()
     neovim.keys("GA")
     ghost = neovim.offered(lambda ghost: "\n" in ghost, keys="\n" * 30)
     before, after = neovim.around_cursor()
 
     lines = re.findall(r"\n*[^\n]+", ghost)  # an empty line is taken together with the next
-    for _ in lines if key == "<C-l>" else [ghost]:
+    for _ in lines if key == "<C-l>" or tab else [ghost]:
         neovim.after_answer(lambda: neovim.keys(key))
 
     assert neovim.saved() == before + ghost + after

@@ -279,3 +279,48 @@ def test_tab_jumps_in_a_snippet_and_takes_no_suggestion(in_snippet: Neovim) -> N
 
     in_snippet.eventually(lambda: in_snippet.cursor()[0] == 4, "the second place is not reached")
     assert in_snippet.text() == f"{NOTES}{first}\nsecond\nthird\n\n"
+
+
+@pytest.mark.parametrize("key", ["<F5>", "<S-F5>", "<C-F12>"])
+def test_a_function_key_that_has_nothing_to_do_types_nothing(quiet: Open, key: str) -> None:
+    neovim = quiet("accept_word", key)
+
+    neovim.keys(f"A{key} of")
+
+    neovim.eventually(lambda: neovim.text() == TEXT.replace("two", "two of"), "it types something")
+
+
+@pytest.mark.parametrize(
+    ("typed", "now"),
+    [("la", TEXT), ("ea", TEXT.replace("one", "one\t")), ("I", f"\t{TEXT}")],
+)
+def test_tab_can_be_kept_from_splitting_a_word_where_nothing_is_shown(in_neovim: Open, typed: str, now: str) -> None:
+    options = {"keymaps": {"accept": "<Tab>"}, "tab": "inside words only accept", **NOTHING_SHOWN}
+    neovim = in_neovim(TEXT, setup=options)
+
+    neovim.keys(f"{typed}<Tab>x")
+
+    after = {"la": "on|e", "ea": "one\t|", "I": "\t|one"}[typed]
+    neovim.eventually(lambda: neovim.text().startswith(after.replace("|", "x")), "it does something else")
+    assert neovim.text() == now.replace(after.replace("|", ""), after.replace("|", "x"), 1)
+
+
+def test_tab_inside_a_word_is_a_tab_unless_the_user_chose_otherwise(quiet: Open) -> None:
+    neovim = quiet("accept", "<Tab>")
+
+    neovim.keys("la<Tab>")
+
+    neovim.eventually(lambda: neovim.text() == TEXT.replace("one", "on\te"), "it does something else")
+
+
+@pytest.mark.parametrize(("typed", "at"), [("$", "- |\n"), ("0", "|- \n")])
+def test_the_command_asks_from_normal_mode_and_goes_on_in_insert_mode(in_neovim: Open, typed: str, at: str) -> None:
+    neovim = in_neovim(NOTES)
+    neovim.until_ready()
+    neovim.keys(f"G{typed}:Midspan trigger<CR>")
+
+    ghost = neovim.eventually(neovim.ghost, "nothing is suggested")
+    neovim.keys("<Tab>")
+
+    neovim.eventually(lambda: neovim.text().endswith(at.replace("|", ghost)), "it is not accepted")
+    assert mode(neovim) == "i"

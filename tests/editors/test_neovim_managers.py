@@ -22,6 +22,7 @@ SERVER = Path(sys.executable).with_name("midspan-lsp")
 LAZY = ROOT / ".editors" / "lazy.nvim"
 BLOCKS = re.findall(r"```lua\n(.*?)```", (PLUGIN / "README.md").read_text("utf-8"), re.DOTALL)
 CLONE = "~/src/midspan"
+WRITTEN_KEYS = ("<Tab>", "<M-Right>", "<M-End>", "<M-e>", "<M-Bslash>", "<M-]>", "<M-[>", "<M-?>")
 WITH_LAZY = """
 vim.opt.rtp:prepend({manager!r})
 require('lazy').setup({{ {spec} }}, {{ rocks = {{ enabled = false }} }})
@@ -128,13 +129,14 @@ def test_each_setting_and_option_can_be_changed_in_init_lua_after_midspan_setup(
         *(f"settings = {{ {name} = {settings}.{name} }}" for name in ("threads", "languages", "exclude")),
         "filetypes = { markdown = false }",
         "next_edit = false",
-        "keymaps = { accept_line = '<C-l>' }",
+        "keymaps = { refill = 'gR' }",
+        "tab = { 'by line', 'inside words only accept' }",
         f"cmd = {{ {str(SERVER)!r} }}",
     ):
         with opened(installed, f"require('midspan').setup({{ {options} }})") as nvim:
             until_served(nvim)
             wait(nvim, "#require('midspan').statusline() > 0")
-            assert [is_ours(nvim, key) for key in ("<Tab>", "<M-Right>", "<M-e>")] == [True] * 3, options
+            assert [key for key in WRITTEN_KEYS if not is_ours(nvim, key)] == [], options
             assert nvim.funcs.exists(":Midspan") == 2
             assert nvim.command_output("messages") == "", options
             if options.startswith(f"settings = {settings}"):

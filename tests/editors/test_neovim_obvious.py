@@ -55,6 +55,7 @@ def test_the_rest_of_a_begun_name_is_shown(
     neovim.until_ready()
     neovim.keys(f"/{line}$<CR>A")
     ghost = neovim.after_answer(lambda: neovim.type(key))
-    assert ghost is not None and ghost.startswith(rest)
+    assert ghost is not None
+    assert ghost.startswith(rest)
     neovim.keys(KEYMAPS["accept"])
     neovim.eventually(lambda: f"{line}{key}{rest}" in neovim.text(), "it is not taken")

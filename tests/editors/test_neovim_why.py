@@ -64,7 +64,7 @@ def test_before_any_suggestion_one_line_says_so(in_neovim: Callable[..., Neovim]
     neovim.until_ready()
     neovim.nvim.command("Midspan why")
     said = neovim.eventually(neovim.messages, "nothing is said")
-    assert said == ["Midspan: nothing has been suggested in this document yet"]
+    assert said == ["Midspan: nothing was asked for in this document yet"]
 
 
 def test_the_status_says_how_much_is_known(neovim: Neovim) -> None:
@@ -72,3 +72,56 @@ def test_the_status_says_how_much_is_known(neovim: Neovim) -> None:
     neovim.nvim.command("Midspan status")
     said = neovim.eventually(neovim.messages, "nothing is said")
     assert [line for line in said if line.startswith("memory   2 files, ")]
+
+
+def why(neovim: Neovim) -> str:
+    """Return the line that `:Midspan why` says."""
+    neovim.nvim.command("messages clear")
+    neovim.nvim.command("Midspan why")
+    said: list[str] = neovim.eventually(neovim.messages, "nothing is said")
+    return said[0]
+
+
+def test_a_silence_has_its_reason_and_insert_mode_goes_on(
+    in_neovim: Callable[..., Neovim], neovim_settings: dict[str, Any]
+) -> None:
+    keymaps = {"why": "<M-?>", "dismiss": "<C-e>"}
+    neovim = in_neovim("", "work.py", setup={"settings": {**neovim_settings, "gate": 1}, "keymaps": keymaps})
+    neovim.until_ready()
+    neovim.keys("i")
+    neovim.after_answer(lambda: neovim.type("total = a"))
+    neovim.keys("<M-?>")
+    (said,) = neovim.eventually(neovim.messages, "nothing is said")
+    assert said.startswith("Midspan: unsure: ")
+    assert neovim.nvim.api.get_mode()["mode"] == "i"
+
+
+def test_what_was_dismissed_says_so(in_neovim: Callable[..., Neovim]) -> None:
+    neovim = in_neovim()
+    neovim.until_ready()
+    neovim.keys("GA")
+    neovim.offered()
+    neovim.keys("<C-e>")
+    neovim.eventually(lambda: "you dismissed a suggestion here" in why(neovim), "it does not say so")
+
+
+def test_buffers_that_are_left_alone_say_why(in_neovim: Callable[..., Neovim]) -> None:
+    neovim = in_neovim()
+    neovim.until_ready()
+    neovim.nvim.command("let b:midspan = v:false")
+    assert why(neovim).startswith("Midspan: suggestions are off in this buffer; `:Midspan toggle buffer`")
+    neovim.nvim.command("enew")
+    assert why(neovim).startswith("Midspan: this buffer has no filetype, so it is left alone; `:setfiletype python`")
+    neovim.nvim.command("help")
+    assert why(neovim).startswith("Midspan: this buffer is no file but of the kind help")
+
+
+def test_in_a_commit_message_it_says_what_the_model_is_made_for(
+    in_neovim: Callable[..., Neovim], neovim_settings: dict[str, Any]
+) -> None:
+    neovim = in_neovim("\n", "COMMIT_EDITMSG", setup={"settings": {**neovim_settings, "gate": 1}})
+    neovim.until_ready()
+    assert neovim.nvim.current.buffer.options["filetype"] == "gitcommit"
+    neovim.keys("i")
+    neovim.after_answer(lambda: neovim.type("Mend th"))
+    assert why(neovim).endswith("this is a commit message, and the model is made for code")

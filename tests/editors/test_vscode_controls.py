@@ -31,6 +31,27 @@ def test_suggest_now_has_a_key(vscode: Workbench) -> None:
     assert vscode.saved("key.py") == f"values = [1, 2, 3]\nfirst = {ghost}\n"
 
 
+@pytest.mark.parametrize("asked", ["palette", "key"])
+def test_a_silence_has_its_reason_in_a_message_and_in_the_tooltip(vscode: Workbench, asked: str) -> None:
+    vscode.server.configure({"midspan.gate": 1})
+    vscode.open(f"silent-{asked}.py", "total = |\n")
+    vscode.type("a")
+
+    reason = "unsure: "
+    eventually(
+        lambda: f"No suggestion: {reason}" in str(vscode.ask("attribute", selector=STATUS, name="aria-label")),
+        "the tooltip",
+    )
+    if asked == "palette":
+        vscode.command("Midspan: Why No Suggestion?")
+    else:
+        vscode.press("Shift+Alt+Slash")
+    eventually(
+        lambda: [line for line in vscode.notifications() if line.startswith(f"Midspan: {reason}")], "the message"
+    )
+    vscode.command("Notifications: Clear All Notifications")
+
+
 def test_after_tab_the_next_suggestion_comes_without_a_key(vscode: Workbench) -> None:
     odd = "destination_of_everything = unlikely_name(other_thing, 4711)\n"
     vscode.server.configure({"midspan.maxTokens": 4})  # So that one suggestion is not all of the line.

@@ -8,7 +8,7 @@ import psutil
 def lives(process: psutil.Process) -> bool:
     """Whether a process runs: one that ended and was not waited for yet does not."""
     try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
 

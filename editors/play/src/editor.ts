@@ -39,6 +39,7 @@ export function openEditor(parent: HTMLElement, heard: Heard): EditorView {
         lineNumbers(),
         history(),
         drawSelection(),
+        EditorView.lineWrapping,
         indentOnInput(),
         bracketMatching(),
         indentUnit.of('    '),

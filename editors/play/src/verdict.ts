@@ -17,17 +17,19 @@ function kept(text: string, part: string): HTMLElement {
   return code;
 }
 
-function keys(worth: number): string {
-  return `${worth < 0 ? '−' : ''}${Math.abs(worth).toFixed(1)} keys`;
+/** What it saves on average to show a text, as the rest of a sentence. */
+function balance(worth: number): string {
+  const keys = `${Math.abs(worth).toFixed(1)} keys`;
+  return worth < 0 ? `to read it costs ${keys} more than it saves` : `it saves ${keys} more than it costs to read`;
 }
 
 function reason(verdict: Verdict): string {
   if (!verdict.written.trim()) return 'The model wrote nothing here.';
   if (!verdict.shaped) return 'Shaping left nothing: it repeats what follows, or does not parse there.';
   const sure = percent(verdict.confidence);
-  if (verdict.shown) return `Shown: ${sure} sure, worth ${keys(verdict.worth)} more than it costs.`;
+  if (verdict.shown) return `Shown: it is ${sure} sure, and on average ${balance(verdict.worth)}.`;
   if (verdict.needed > 1) return `Kept back: so short a text saves less than a look at it costs.`;
-  return `Kept back: ${sure} sure, and a text of this length needs ${percent(verdict.needed)} (${keys(verdict.worth)}).`;
+  return `Kept back: it is ${sure} sure, and a text of this length needs ${percent(verdict.needed)}; ${balance(verdict.worth)}.`;
 }
 
 export function showVerdict(verdict: Verdict): void {

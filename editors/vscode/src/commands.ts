@@ -8,7 +8,7 @@ import { showBesideMenu, toggle, toggleAutomatic, toggleLanguage } from './setti
 import type { StatusItem } from './status_item';
 import { clock, readable, snoozed } from './status_text';
 import { suggestNow } from './suggest_now';
-import { whyThisSuggestion } from './why';
+import { whyNoSuggestion, whyThisSuggestion } from './why';
 import { INSTALL_MODEL, REPORT, RESTART_ENGINE, type Report, SNOOZE } from './wire';
 
 const SNOOZE_MINUTES = 5;
@@ -37,6 +37,7 @@ export function registerCommands(
       }
     }),
     register('whyThisSuggestion', () => whyThisSuggestion(session.running)),
+    register('whyNoSuggestion', () => whyNoSuggestion(session.running)),
     register('showLog', () => log.show()),
     register('showMenu', () => showMenu(status.status)),
     register('openSettings', () => commands.executeCommand('workbench.action.openSettings', '@ext:midspan.midspan')),

@@ -39,6 +39,7 @@ function choices(status: Status): Choice[] {
     { label: isAutomatic() ? 'Suggest Only When Asked' : 'Suggest While Typing', command: 'midspan.toggleAutomatic' },
     { label: 'Suggest Now', command: 'midspan.trigger' },
     { label: 'Why This Suggestion?', command: 'midspan.whyThisSuggestion' },
+    { label: 'Why No Suggestion?', command: 'midspan.whyNoSuggestion' },
     { label: 'Repeat My Last Edit in the Workspace', command: 'midspan.repeatEdit' },
     { label: '', kind: QuickPickItemKind.Separator },
     { label: 'Choose a Model', ...(status.model && { description: status.model }), command: 'midspan.chooseModel' },

@@ -14,6 +14,7 @@ import { Dismissals } from './dismissal';
 import { findServer, type Server } from './server';
 import { excluded } from './settings';
 import type { StatusItem } from './status_item';
+import { Silences } from './why';
 import { type Broken, forServer, type ModelOffer, STATUS, type Status } from './wire';
 
 const RESTART_DELAY_MS = 500;
@@ -31,6 +32,7 @@ function broken(message: string, brief: string): Broken {
 /** The language server of this window. It restarts when another server is chosen and stops with the window. */
 export class Session implements Disposable {
   readonly dismissals = new Dismissals();
+  private readonly silences = new Silences(reason => this.status.explain(reason));
   private client: LanguageClient | undefined;
   private server: Server | undefined;
   private changes: Promise<void> = Promise.resolve();
@@ -94,6 +96,7 @@ export class Session implements Disposable {
 
   dispose(): Promise<void> {
     clearTimeout(this.restarting);
+    this.silences.dispose();
     return this.stop();
   }
 
@@ -140,6 +143,7 @@ export class Session implements Disposable {
         provideInlineCompletionItems: async (document, position, context, token, next) => {
           const answer = await next(document, position, context, token);
           this.dismissals.offered(document, answer);
+          this.silences.answered(client, document, (Array.isArray(answer) ? answer : (answer?.items ?? [])).length);
           // Who asks goes through the guesses with keys, and there each item is one.
           return context.triggerKind === InlineCompletionTriggerKind.Automatic ? withAutoClosed(answer) : answer;
         },

@@ -7,6 +7,7 @@ import type { Broken, Status } from './wire';
 export class StatusItem implements Disposable {
   private readonly item: StatusBarItem;
   private readonly subscriptions: Disposable[];
+  private reason: string | undefined;
   private latest: Status | Broken = { state: 'starting', message: 'Looking for the language server.' };
 
   constructor() {
@@ -14,7 +15,10 @@ export class StatusItem implements Disposable {
     this.item.name = 'Midspan';
     this.subscriptions = [
       this.item,
-      window.onDidChangeActiveTextEditor(() => this.refresh()),
+      window.onDidChangeActiveTextEditor(() => {
+        this.reason = undefined;
+        this.refresh();
+      }),
       workspace.onDidOpenTextDocument(() => this.refresh()),
       workspace.onDidChangeConfiguration(event => event.affectsConfiguration('midspan') && this.refresh()),
     ];
@@ -32,6 +36,14 @@ export class StatusItem implements Disposable {
     this.refresh();
   }
 
+  /** Says in the tooltip why nothing is shown, or nothing of that. */
+  explain(reason: string | undefined): void {
+    if (reason !== this.reason) {
+      this.reason = reason;
+      this.refresh();
+    }
+  }
+
   dispose(): void {
     for (const subscription of this.subscriptions) {
       subscription.dispose();
@@ -43,6 +55,7 @@ export class StatusItem implements Disposable {
     const { text, tooltip, severity } = shown(this.latest, {
       language: language ? { id: language, on: isOn(language) } : undefined,
       automatic: isAutomatic(),
+      silence: this.reason,
     });
     this.item.text = text;
     this.item.tooltip = tooltip;

@@ -7,14 +7,15 @@ export interface Shown {
   severity: 'none' | 'error';
 }
 
-/** Where the user types: the language of the active editor, and whether suggestions come unasked. */
+/** Where the user types: the language of the active editor, whether suggestions come unasked, and why none is shown. */
 export interface Here {
   language: { id: string; on: boolean } | undefined;
   automatic: boolean;
+  silence?: string | undefined;
 }
 
 /** Returns how to show a status. Suggestions may be off for the language of the active editor. */
-export function shown(status: Status | Broken, { language, automatic }: Here): Shown {
+export function shown(status: Status | Broken, { language, automatic, silence }: Here): Shown {
   const { state, message } = status;
   if (state === 'error') {
     const { brief, click } = 'brief' in status ? status : { brief: 'no suggestions', click: 'Click for what to do.' };
@@ -38,10 +39,11 @@ export function shown(status: Status | Broken, { language, automatic }: Here): S
   // A ring, not a spinner: a fill is so short that a spinner would only flicker. An engine that is not needed yet has one too.
   const icon =
     state === 'busy' || state === 'idle' ? '$(circle-outline)' : automatic ? '$(circle-filled)' : '$(eye-closed)';
+  const why = silence ? `\n\nNo suggestion: ${silence}.` : '';
   const asked = automatic ? '' : '\n\nSuggestions come only when you ask for one.';
   return {
     text: `${icon} ${name}${median}`,
-    tooltip: `${message}${asked}${median && `\n\nMedian:${median}.`}${status.memory ? `\n\n${status.memory}` : ''}`,
+    tooltip: `${message}${why}${asked}${median && `\n\nMedian:${median}.`}${status.memory ? `\n\n${status.memory}` : ''}`,
     severity: 'none',
   };
 }

@@ -1,6 +1,6 @@
-import { type QuickPickItem, Range, Uri, window } from 'vscode';
+import { type QuickPickItem, Range, type TextDocument, Uri, window } from 'vscode';
 import type { LanguageClient } from 'vscode-languageclient/node';
-import { WHY, type Why } from './wire';
+import { WHY, WHY_NOTHING, type Why } from './wire';
 
 interface Choice extends QuickPickItem {
   uri: Uri;
@@ -28,5 +28,43 @@ export async function whyThisSuggestion(client: LanguageClient): Promise<void> {
   if (chosen) {
     const selection = new Range(chosen.line, 0, chosen.line, 0);
     await window.showTextDocument(chosen.uri, { selection });
+  }
+}
+
+/** Says why nothing is shown in the active editor. */
+export async function whyNoSuggestion(client: LanguageClient): Promise<void> {
+  const document = window.activeTextEditor?.document;
+  if (!document) {
+    throw new Error('open a file first: its last request is the one that is explained');
+  }
+  window.showInformationMessage(`Midspan: ${await reason(client, document)}`);
+}
+
+async function reason(client: LanguageClient, { uri }: TextDocument): Promise<string> {
+  const params = { textDocument: { uri: client.code2ProtocolConverter.asUri(uri) } };
+  return (await client.sendRequest<Why>(WHY_NOTHING, params)).summary;
+}
+
+const PAUSE_MS = 500;
+
+/** Asks why nothing is shown once the user pauses, for the tooltip of the status item. No key press waits for it. */
+export class Silences {
+  private waiting: NodeJS.Timeout | undefined;
+
+  constructor(private readonly show: (reason: string | undefined) => void) {}
+
+  /** Notes an answer to a request that was made while the user typed. */
+  answered(client: LanguageClient, document: TextDocument, count: number): void {
+    this.dispose();
+    if (count > 0) {
+      this.show(undefined);
+    } else {
+      const ask = () => reason(client, document).then(this.show, () => undefined);
+      this.waiting = setTimeout(ask, PAUSE_MS);
+    }
+  }
+
+  dispose(): void {
+    clearTimeout(this.waiting);
   }
 }

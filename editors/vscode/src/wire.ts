@@ -3,6 +3,7 @@
 export const STATUS = 'midspan/status';
 export const CURSOR_MOVED = 'midspan/cursorMoved';
 export const WHY = 'midspan/whyThisSuggestion';
+export const WHY_NOTHING = 'midspan/whyNoSuggestion';
 export const RESTART_ENGINE = 'midspan.restartEngine';
 export const REPORT = 'midspan.status';
 export const INSTALL_MODEL = 'midspan.installModel';

@@ -16,6 +16,11 @@ test('what the memory knows is in the tooltip', () => {
   assert.match(shown({ ...READY, memory }, PYTHON).tooltip, /^Ready\.\n\nMedian: 45 ms\.\n\nmemory: 1,240 files/);
 });
 
+test('the tooltip says why nothing is shown', () => {
+  const silence = 'unsure: "b" is 30 % sure, and is shown from 60 % on';
+  assert.match(shown(READY, { ...PYTHON, silence }).tooltip, /^Ready\.\n\nNo suggestion: unsure: "b" is 30 % sure/);
+});
+
 test('before the first fill there is no median', () => {
   assert.equal(shown({ ...READY, medianMs: null }, PYTHON).text, '$(circle-filled) midspan-small');
 });

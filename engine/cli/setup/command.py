@@ -13,7 +13,7 @@ from rich.text import Text
 from engine.cli.console import BAD_INPUT, FAILED, leave, out
 from engine.cli.ladder import measured_offer, offer_line
 from engine.cli.setup.deeds import Deeds, Receipt
-from engine.cli.setup.editors import NAMES, Editor, editors_here, undo
+from engine.cli.setup.editors import NAMES, Editor, editors_here, undo, why_missing
 from engine.client.address import runtime_folders
 from engine.client.launcher import stop_all
 from engine.errors import MidspanError
@@ -122,7 +122,7 @@ def _install(receipt: Receipt, names: list[str]) -> None:
     failed = False
     for name in names or found:
         editor = found.get(name)
-        problem = f"{name} is not on the PATH" if editor is None else _installed(editor, receipt)
+        problem = why_missing(name) if editor is None else _installed(editor, receipt)
         if problem:
             failed = True
             _line(editor.title if editor else name, f"not done: {problem}", "yellow")

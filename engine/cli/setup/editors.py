@@ -74,7 +74,10 @@ NEOVIM_INSTALLED = """\
 -- Written by `midspan setup`: what Midspan starts with. Your own setup() in init.lua changes what it names.
 return {{
   cmd = {{ {server} }},
-  keymaps = {{ accept = '<Tab>', accept_word = '<M-Right>', dismiss = '<M-e>' }},
+  keymaps = {{
+    accept = '<Tab>', accept_word = '<M-Right>', accept_line = '<M-End>', dismiss = '<M-e>',
+    trigger = '<M-Bslash>', next = '<M-]>', previous = '<M-[>', why = '<M-?>',
+  }},
 }}
 """
 NEOVIM_LAZY = "lazy.nvim loads no packages; add this to its plugins: {{ dir = {target}, lazy = false }}"
@@ -147,6 +150,18 @@ _VSCODE_LIKE = {
     "cursor": ("Cursor", ("cursor",), ("/Applications/Cursor.app/Contents/Resources/app/bin/cursor",)),
 }
 NAMES = (*_VSCODE_LIKE, "neovim", "helix", "emacs")
+_PROGRAMS = {"neovim": "nvim", "helix": "hx"}
+
+
+def why_missing(name: str) -> str:
+    """Return that an editor was not found, and what to do."""
+    program = _PROGRAMS.get(name, name)
+    if name in _VSCODE_LIKE:
+        return f"{name} is not on the PATH: add its folder to it, or install dist/midspan.vsix from inside the editor"
+    what = "install Neovim 0.12 or newer" if name == "neovim" else "install it"
+    return f"{name} is not on the PATH: {what}, or name its folder: PATH=FOLDER:$PATH midspan setup {name}" + (
+        f" ({program} is sought)" if program != name else ""
+    )
 
 
 def editors_here() -> list[Editor]:
@@ -201,7 +216,7 @@ def _neovim() -> Editor | None:
         files[target / "lua" / "midspan" / "installed.lua"] = NEOVIM_INSTALLED.format(server=server).encode()
         return Deeds(folder=str(pack), files=deeds.write_files(files, earlier))
 
-    plan = f"write the plugin to {target}; <Tab> accepts a suggestion"
+    plan = f"write the plugin to {target}; <Tab> accepts a suggestion, <M-\\> asks, <M-?> says why there is none"
     then = NEOVIM_LAZY.format(target=quoted(str(target)))
     has_lazy = (Path(data.strip()) / "lazy" / "lazy.nvim").is_dir()
     return Editor("neovim", "Neovim", plan, install, then=then if has_lazy else "")

@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from engine.cli import doctor
-from engine.library.catalog import DEFAULT_BUDGET_MS, answer_on, catalog
+from engine.library.catalog import DEFAULT_BUDGET_MS, answer_on, answers_on, catalog
 from engine.library.device_memory import DeviceMemory, _gpu_speeds, machine_memory, with_measured_speed
 from engine.models.load import _device
 
@@ -133,12 +133,24 @@ def test_a_driver_whose_gpu_torch_does_not_see_is_said_in_the_log_and_by_doctor(
     assert "sees no GPU" in check.advice
 
 
-def test_doctor_names_the_models_that_fit_with_their_time() -> None:
+def test_doctor_says_in_one_short_line_how_many_models_answer_in_time() -> None:
     check = doctor.larger_models()
     assert check.verdict == "ok"
-    assert all(name in check.found for name in catalog() if name != "embedded")
-    assert "embedded" not in check.found
+    assert f" of {len(catalog()) - 1} answer in time" in check.found
+    assert "`midspan models list` has each" in check.found
     assert f"{DEFAULT_BUDGET_MS} ms" in check.found
+    assert len(check.found) < 300
+
+
+def test_the_largest_model_that_is_in_time_and_the_fastest_of_the_others_are_named() -> None:
+    said = answers_on(RTX_3090, catalog().values())
+    answers = [(model, answer_on(RTX_3090, model)) for model in catalog().values() if model.hub]
+    in_time = [model for model, answer in answers if answer is not None and answer.in_time]
+    late = [model for model, answer in answers if answer is not None and not answer.in_time]
+    assert said.startswith(f"on {RTX_3090.name} {len(in_time)} of {len(answers)} answer in time, the largest ")
+    assert max(in_time, key=lambda model: model.parameters).name in said
+    assert (f"{len(late)} are slower" in said) == bool(late)
+    assert len(said) < 200
 
 
 def test_the_default_budget_is_that_of_the_setting() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -114,6 +115,7 @@ def test_list_shows_every_model_with_family_and_licence(models: ModelsCommand) -
         assert model.family in rows[name]
         assert model.licence in rows[name]
         assert ("!" in rows[name]) is not model.free
+        assert bool(re.search(r" (~\d+ m?s|> 60 s|too large|\?) ", rows[name])) is (name != "embedded"), rows[name]
     as_json = {fields["name"]: fields for fields in json.loads(models.run("list", "--json").out)}
     assert as_json["embedded"]["in_use"]
     assert as_json["llada-8b"]["here"] is None

@@ -109,3 +109,20 @@ def test_the_preview_names_the_line_and_column_of_an_editor_for_which_a_return_e
     shown = Draft("title", "", (found[0],)).shown(1, "utf-16", newline_only)
 
     assert shown.places[0].range.start == types.Position(*start)
+
+
+@pytest.mark.parametrize(("newline_only", "line"), [(False, 2), (True, 1)])
+@pytest.mark.parametrize("head", ["x = 1\n", "# Code generated; DO NOT EDIT.\n"])
+def test_the_preview_names_the_line_of_a_place_that_is_left_out_as_the_editor_counts(
+    head: str, newline_only: bool, line: int
+) -> None:
+    text = head + '"""🙂\rb"""; get(\n    a,  # why\n    c,\n)\n'
+    if "generated" in head:
+        text = text.replace("  # why", "")
+    rules = learn([Example("get(a, b)", "new(b)")], PYTHON)
+    found = examined([rules], [Target("", "a.py", text)])
+
+    file = DraftFile.found("file:///a.py", "a.py", found[0], "")
+    shown = Draft("title", "", (file,)).shown(1, "utf-16", newline_only)
+
+    assert [one.line for one in shown.left_out] == [line]

@@ -114,7 +114,7 @@ async def test_the_status_says_how_much_the_memory_knows(editor: Editor) -> None
 
 async def test_before_any_suggestion_it_says_so(editor: Editor) -> None:
     answer = await why(editor)
-    assert answer.summary == "nothing has been suggested in this document yet"
+    assert answer.summary == "nothing was asked for in this document yet"
     assert answer.places == []
 
 

@@ -24,7 +24,7 @@ def see(restraint: Restraint, marked: str, text: str = "") -> float:
     snapshot, offset = at_cursor(marked)
     restraint.observe(snapshot, offset)
     price = restraint.price(snapshot.uri, PRICE)
-    if text and not restraint.allows(snapshot, offset, text):
+    if text and restraint.refusal(snapshot, offset, text) is not None:
         text = ""
     restraint.showed(snapshot, offset, text)
     return price.wrong
@@ -33,7 +33,7 @@ def see(restraint: Restraint, marked: str, text: str = "") -> float:
 def allows(restraint: Restraint, marked: str, text: str) -> bool:
     snapshot, offset = at_cursor(marked)
     restraint.observe(snapshot, offset)
-    return restraint.allows(snapshot, offset, text)
+    return restraint.refusal(snapshot, offset, text) is None
 
 
 def test_a_wrong_start_raises_the_price_for_the_rest_of_its_line(restraint: Restraint) -> None:
@@ -197,8 +197,8 @@ def test_formatting_is_not_shown(restraint: Restraint) -> None:
 def test_the_last_comma_of_a_suggestion_on_the_screen_stays(restraint: Restraint) -> None:
     snapshot, offset = at_cursor("items = [name¦\n]\n")
 
-    assert not restraint.allows(snapshot, offset, ",")
-    assert restraint.keeps(snapshot, offset, ",")
+    assert restraint.refusal(snapshot, offset, ",") == "formats"
+    assert restraint.refusal_of_rest(snapshot, offset, ",") is None
 
 
 CODE = "import os\n\ndef f(a):\n    b = a\n    ¦\n    return b\n"
@@ -268,14 +268,14 @@ def test_only_the_newest_places_are_kept() -> None:
 def test_the_rest_of_a_dismissed_text_is_refused_after_typing_along(now: str, text: str, refused: bool) -> None:
     dismissals = Dismissals()
     dismissals.note(*at_cursor("b = 1\nx = ¦ + 1\n"), ["self.a", "other"])
-    assert dismissals.refuse(*at_cursor(now), text) == refused
+    assert dismissals.refusal(*at_cursor(now), text) == ("dismissed" if refused else None)
 
 
 def test_the_rest_of_a_dismissed_text_stays_hidden_in_a_line_of_a_million_characters() -> None:
     dismissals, long = Dismissals(), "a + " * 250_000
     dismissals.note(*at_cursor(f"{long}¦\n"), ["first(second)"])
-    assert dismissals.refuse(*at_cursor(f"{long}fir¦\n"), "st(second)")
-    assert not dismissals.refuse(*at_cursor(f"{long}fir¦\n"), "st(third)")
+    assert dismissals.refusal(*at_cursor(f"{long}fir¦\n"), "st(second)") == "dismissed"
+    assert dismissals.refusal(*at_cursor(f"{long}fir¦\n"), "st(third)") is None
 
 
 URI = "file:///project/a.py"

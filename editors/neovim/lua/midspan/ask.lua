@@ -140,6 +140,23 @@ function M.by_hand(after)
   return true
 end
 
+--- Ask at the cursor because the user wants it, also from normal mode: insert mode begins first.
+function M.from_anywhere()
+  local buf = vim.api.nvim_get_current_buf()
+  if not require('midspan.client').of_or_tell(buf) or M.by_hand() then
+    return
+  end
+  vim.api.nvim_create_autocmd('InsertEnter', {
+    buffer = buf,
+    once = true,
+    callback = vim.schedule_wrap(function()
+      M.by_hand()
+    end),
+  })
+  -- Who has just left insert mode is on the character that was typed last.
+  vim.cmd.startinsert({ bang = vim.fn.charcol('.') >= vim.fn.strchars(vim.api.nvim_get_current_line()) })
+end
+
 --- Show nothing more in a buffer until its text or the cursor changes.
 ---@param buf integer
 function M.rest(buf)

@@ -6,13 +6,13 @@ local ghost = require('midspan.ghost')
 local M = {}
 
 --- Show the candidate that is `count` further in the list. If there is only one, ask for more first: the one that is
---- shown stays the first of them.
+--- shown stays the first of them. If there is none, ask. Returns false where Midspan does not run.
 ---@param count integer
 ---@return boolean
 function M.step(count)
   local shown = ghost.shown()
   if not shown then
-    return false
+    return ask.by_hand()
   end
   if shown.count == 1 then
     return ask.by_hand(function()

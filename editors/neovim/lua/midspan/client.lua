@@ -22,13 +22,25 @@ function M.of(buf)
   return vim.lsp.get_clients({ name = M.NAME, bufnr = buf or 0 })[1]
 end
 
---- Return the client of a buffer. If there is none, tell the user, and return nil.
+--- Return why a buffer has no client, and what to do. Neovim starts a server where there is a filetype.
+---@param buf integer
+---@return string
+local function why_none(buf)
+  if vim.bo[buf].buftype ~= '' then
+    return ('this buffer is no file but of the kind %s, which is left alone'):format(vim.bo[buf].buftype)
+  elseif vim.bo[buf].filetype == '' then
+    return 'this buffer has no filetype, so it is left alone; `:setfiletype python`, say, gives it one'
+  end
+  return 'the language server does not serve this buffer; `:checkhealth midspan` says why'
+end
+
+--- Return the client of a buffer. If there is none, tell the user why, and return nil.
 ---@param buf integer
 ---@return vim.lsp.Client?
 function M.of_or_tell(buf)
   local client = M.of(buf)
   if not client then
-    tell.warn('the language server does not serve this buffer; `:checkhealth midspan` says why')
+    tell.warn(why_none(buf))
   end
   return client
 end

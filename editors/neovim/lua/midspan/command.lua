@@ -120,6 +120,11 @@ local COMMANDS = {
     end,
     arguments = { 'off', 'on' },
   },
+  trigger = {
+    run = function()
+      require('midspan.ask').from_anywhere()
+    end,
+  },
   why = {
     run = function()
       require('midspan.why').ask()

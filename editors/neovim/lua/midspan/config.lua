@@ -8,6 +8,9 @@ local M = {}
 ---@field keymaps? table<string, string|false> keys by action
 ---@field next_edit? boolean whether the next edit is offered
 ---@field settings? table<string, any> the language server's settings, such as budgetMs
+---@field tab? midspan.Tab|midspan.Tab[] what <Tab> does besides
+
+---@alias midspan.Tab 'by line'|'inside words only accept'
 
 ---@type midspan.Options
 local DEFAULTS = {
@@ -15,7 +18,10 @@ local DEFAULTS = {
   keymaps = { next_edit = '<Tab>', dismiss_next_edit = '<Esc>' },
   next_edit = true,
   settings = {},
+  tab = {},
 }
+
+local TABS = { 'by line', 'inside words only accept' }
 
 local ALLOWED = {
   cmd = 'a list with a program and its arguments',
@@ -23,10 +29,11 @@ local ALLOWED = {
   keymaps = 'a table of actions and keys',
   next_edit = 'true or false',
   settings = 'a table of settings',
+  tab = ("'%s' or a list of these"):format(table.concat(TABS, "' or '")),
 }
 
 --- The actions that a key of insert mode can have.
-local IN_INSERT_MODE = { 'accept', 'accept_word', 'accept_line', 'next', 'previous', 'dismiss', 'trigger' }
+local IN_INSERT_MODE = { 'accept', 'accept_word', 'accept_line', 'next', 'previous', 'dismiss', 'trigger', 'why' }
 
 --- The actions that a key of normal mode has while a next edit is shown.
 local IN_NORMAL_MODE = { 'next_edit', 'dismiss_next_edit' }
@@ -85,6 +92,11 @@ end
 local function is_allowed(name, value)
   if name == 'next_edit' then
     return type(value) == 'boolean'
+  end
+  if name == 'tab' then
+    return vim.iter(type(value) == 'table' and value or { value }):all(function(each)
+      return vim.list_contains(TABS, each)
+    end)
   end
   if type(value) ~= 'table' then
     return false
@@ -156,6 +168,14 @@ end
 ---@return table<string, string>
 function M.visual_keys()
   return keys_of(IN_VISUAL_MODE)
+end
+
+--- Return whether <Tab> has a meaning that the user chose.
+---@param meaning midspan.Tab
+---@return boolean
+function M.tab_is(meaning)
+  local tab = M.current().tab
+  return vim.list_contains(type(tab) == 'table' and tab or { tab }, meaning)
 end
 
 --- Return the current options.

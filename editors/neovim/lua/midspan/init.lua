@@ -28,11 +28,13 @@ function M.setup(options)
   vim.lsp.enable('midspan')
 end
 
---- Insert the suggestion that is shown. If none is, go to the next edit, or make it if the cursor is there. Returns false
---- if there is neither.
+--- Insert the suggestion that is shown, or its next line if the option tab says so. If none is, go to the next edit, or
+--- make it if the cursor is there. Returns false if there is neither.
 ---@return boolean
 function M.accept()
-  return require('midspan.accept').all() or M.next_edit()
+  local accept = require('midspan.accept')
+  local take = require('midspan.config').tab_is('by line') and accept.line or accept.all
+  return take() or M.next_edit()
 end
 
 --- Go to the next edit, or make it if the cursor is there. Returns false if none is shown.
@@ -65,13 +67,13 @@ function M.dismiss()
   return require('midspan.accept').dismiss()
 end
 
---- Show the next candidate. If there is only one, ask for more.
+--- Show the next candidate. If there is only one, ask for more; if there is none, ask.
 ---@return boolean
 function M.next()
   return require('midspan.choose').step(1)
 end
 
---- Show the previous candidate. If there is only one, ask for more.
+--- Show the previous candidate. If there is only one, ask for more; if there is none, ask.
 ---@return boolean
 function M.previous()
   return require('midspan.choose').step(-1)
@@ -89,9 +91,11 @@ function M.toggle(scope)
   require('midspan.toggle').toggle(scope or 'all')
 end
 
---- Show where the last suggestion in this buffer came from.
+--- Show where the last suggestion in this buffer came from, or why there was none.
+---@return boolean
 function M.why()
   require('midspan.why').ask()
+  return true
 end
 
 --- Return a short text for the status line: "Midspan 24 ms", "Midspan off", or "" where Midspan does not run.

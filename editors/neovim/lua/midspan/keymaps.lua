@@ -28,19 +28,33 @@ end
 
 --- Return what Neovim does with a key that has no mapping. A typed <M-x> without one is <Esc> and x, but only if it is
 --- typed; here it would write "<M-x>" into the text. <M-Right>, pressed for one word more than there is, does nothing:
---- after an <Esc> what the user types next would be commands.
+--- after an <Esc> what the user types next would be commands. Nor does a function key, which would write its name.
 ---@param key string
 ---@return string keys
 ---@return boolean remap
 local function built_in(key)
+  if key:match('^<[%a-]*F%d+>$') then
+    return '<Nop>', false
+  end
   local plain = key:match('^<[MAma]%-(.+)>$')
   if not plain or plain:match('^%a%-.') then
     return key, false
   end
-  if vim.list_contains(MOVES, plain) or plain:match('^F%d+$') then
+  if vim.list_contains(MOVES, plain) then
     return '<Nop>', false
   end
   return '<Esc>' .. (vim.fn.strchars(plain) > 1 and ('<%s>'):format(plain) or plain), true
+end
+
+--- Return whether a key is <Tab> inside a word, where the user wants it to accept and nothing else.
+---@param key string
+---@return boolean
+local function only_accepts(key)
+  if vim.keycode(key) ~= '\t' or not require('midspan.config').tab_is('inside words only accept') then
+    return false
+  end
+  local col, line = vim.api.nvim_win_get_cursor(0)[2], vim.api.nvim_get_current_line()
+  return vim.fn.match(line:sub(1, col), [[\k$]]) >= 0 and vim.fn.match(line:sub(col + 1), [[^\k]]) >= 0
 end
 
 --- Save the old meaning of a key under a name of ours: its mapping, or what Neovim does with it.
@@ -105,7 +119,7 @@ function M.set(keymaps)
     vim.keymap.set('i', key, function()
       local is_others = jumps(key) or (is_for_menu and menu.is_open())
       local is_ours = not is_others and require('midspan')[action]()
-      if not is_ours then
+      if not is_ours and (is_users or is_others or not only_accepts(key)) then
         vim.api.nvim_feedkeys(vim.keycode(otherwise), 'im', false)
       end
     end, { desc = OURS .. action:gsub('_', ' ') })

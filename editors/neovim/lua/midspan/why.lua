@@ -1,4 +1,4 @@
---- `:Midspan why`: where the last suggestion in a buffer came from, in a floating window.
+--- `:Midspan why`: where the last suggestion in a buffer came from, in a floating window; or why there was none.
 
 local client_of = require('midspan.client')
 local tell = require('midspan.tell')
@@ -33,6 +33,7 @@ end
 ---@param client vim.lsp.Client
 ---@param answer { summary: string, places: midspan.Place[] }
 local function show(client, answer)
+  vim.cmd.stopinsert()
   local lines = { answer.summary }
   for _, place in ipairs(answer.places) do
     table.insert(lines, '  ' .. place.text)
@@ -69,14 +70,17 @@ local function show(client, answer)
   vim.api.nvim_create_autocmd('BufLeave', { buffer = buf, once = true, callback = vim.schedule_wrap(close) })
 end
 
---- Ask the server about the last suggestion in the current buffer, and show its answer.
+--- Ask the server about the last suggestion in the current buffer, or the last silence, and show its answer.
 function M.ask()
   local buf = vim.api.nvim_get_current_buf()
   local client = client_of.of_or_tell(buf)
   if not client then
     return
   end
-  vim.cmd.stopinsert()
+  if require('midspan.toggle').is_off_in(buf) then
+    tell.info('suggestions are off in this buffer; `:Midspan toggle buffer` turns them on')
+    return
+  end
   client:request(WHY, { textDocument = vim.lsp.util.make_text_document_params(buf) }, function(err, answer)
     if err then
       tell.error(err.message)
