@@ -25,11 +25,11 @@ from engine.models.left_to_right.family import family_of_header, shape_of_config
 from engine.models.left_to_right.file_weights import FileWeights
 from engine.models.left_to_right.fim import Specials, specials_of
 from engine.models.left_to_right.frequent import frequent_tokens
-from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header
+from engine.models.left_to_right.gguf_tokenizer import texts_of_header, tokenizer_of_header
 from engine.models.left_to_right.model import FAMILY, LeftToRightModel
 from engine.models.left_to_right.tensor_files import GgufTensors, SafetensorsFolder
 from engine.models.stock.checkpoint import Checkpoint, OnStage
-from engine.models.stock.token_bytes import TokenBytes
+from engine.models.stock.token_bytes import TokenBytes, token_texts
 from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of
 from engine.protocol.messages import ModelInfo
 
@@ -54,10 +54,10 @@ def load_gguf(
     header = read_header(path)
     shape, family = shape_of_header(header, CONTEXT_TOKENS), family_of_header(header)
     tokenizer = tokenizer_of_header(header)
-    specials = gguf_specials(header, tokenizer)
+    specials, texts = gguf_specials(header, tokenizer), texts_of_header(header)
     head = None
     if not way.in_torch:
-        shape, head = _with_head(shape, tokenizer, specials)
+        shape, head = _with_head(shape, texts, specials)
     if not way.in_torch and precision not in KERNEL_PRECISIONS:
         raise ModelError(f"{precision} is not what the kernel runs a GGUF in; it can be {', '.join(KERNEL_PRECISIONS)}")
 
@@ -74,7 +74,7 @@ def load_gguf(
         weights.check(shape)
         if not way.in_torch:
             _check_memory(path, weights.bytes)
-        token_bytes = TokenBytes(tokenizer)
+        token_bytes = TokenBytes(tokenizer, texts)
         if (tokens := len(token_bytes.bytes)) > shape.vocabulary:
             raise ModelError(f"it has {tokens} tokens, and its network {shape.vocabulary}")
     except ModelError as error:
@@ -85,9 +85,9 @@ def load_gguf(
     return _model(packed, weights, shape, tokenizer, token_bytes, specials, _name(header), licence, way, head)
 
 
-def _with_head(shape: Shape, tokenizer: Tokenizer, specials: Specials) -> tuple[Shape, NDArray[np.int64] | None]:
+def _with_head(shape: Shape, texts: list[str], specials: Specials) -> tuple[Shape, NDArray[np.int64] | None]:
     """Return the shape as the kernel runs it, and the tokens of its head; None for all."""
-    head = frequent_tokens(tokenizer, specials.ends, shape.vocabulary)
+    head = frequent_tokens(texts, specials.ends, shape.vocabulary)
     return (shape if head is None else attrs.evolve(shape, tied=False, head_tokens=len(head))), head
 
 
@@ -220,10 +220,11 @@ def load_folder(
     way = _Way(threads, "cpu", precision)
     packed = way.packed_of(checkpoint.folder)
     tokenizer = tokenizer_of(checkpoint)
-    token_bytes = token_bytes_of(checkpoint, tokenizer, shape.vocabulary)
+    texts = token_texts(tokenizer)
+    token_bytes = token_bytes_of(checkpoint, tokenizer, shape.vocabulary, texts)
     specials = folder_specials(checkpoint, tokenizer)
     known, notes = known_model(checkpoint.folder), checkpoint.notes
-    shape, head = _with_head(shape, tokenizer, specials)
+    shape, head = _with_head(shape, texts, specials)
     return _model(
         packed,
         folder_weights(checkpoint, shape, precision, on_stage, head),
@@ -264,7 +265,7 @@ def gguf_facts(header: GgufHeader) -> GgufFacts:
     """Return the facts without reading a weight. Raises ModelError in one line for a model that cannot be run."""
     tokenizer = tokenizer_of_header(header)
     specials = gguf_specials(header, tokenizer)
-    shape, head = _with_head(shape_of_header(header, CONTEXT_TOKENS), tokenizer, specials)
+    shape, head = _with_head(shape_of_header(header, CONTEXT_TOKENS), texts_of_header(header), specials)
     weights = FileWeights(GgufTensors(header), shape, lambda names: names.gguf, head=head)
     try:
         weights.check(shape)

@@ -1,6 +1,8 @@
 """A left-to-right model that others trained, in our kernel, with verified drafts from the workspace's memory."""
 
+import threading
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import attrs
 import numpy as np
@@ -64,7 +66,8 @@ class LeftToRightModel(LeftToRightBase):
         self.default, self.drafts, self.canvas_use = DEFAULT, DraftPlanner(0), CanvasUse()
         self.memory_use: MemoryUse = "mixture" if specials.fim is None else "both"
         self._ends = np.array(specials.ends, np.int64)
-        self._compatible = CompatibleTokens(token_bytes.bytes)
+        # 150,000 tokens are sorted while the warm-up's passes run, which need no interpreter.
+        threading.Thread(target=lambda: self._compatible, daemon=True).start()
         self._prompt = (
             None
             if specials.fim is None
@@ -126,6 +129,10 @@ class LeftToRightModel(LeftToRightBase):
         keep, self._keep = self._keep, None
         if keep is not None:
             keep()
+
+    @cached_property
+    def _compatible(self) -> CompatibleTokens:
+        return CompatibleTokens(self._token_bytes.bytes)
 
     def compatible_tokens(self, typed: bytes) -> list[int]:
         return self._compatible.of(typed)
