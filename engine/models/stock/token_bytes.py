@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tokenizers import AddedToken, Tokenizer
 
-from engine.fill.sampler import continues_word
+from engine.fill.sampler import continuing
 
 MOST_BYTES = 16 * 1024 * 1024
 PIECE = 2000
@@ -101,8 +101,7 @@ class TokenBytes:
 
     def continuing_words(self) -> list[int]:
         """Return the tokens that go on with a word: their text begins with a letter, a digit or an underscore."""
-        first = {byte for byte in range(256) if continues_word(bytes([byte]))}
-        return [token for token, text in enumerate(self.bytes) if text and text[0] in first]
+        return continuing(self.bytes)
 
     def breaks_line(self, token: int) -> bool:
         return b"\n" in self.bytes[token]
