@@ -2,8 +2,7 @@
 
 A file is plain data, in the order of the machine. Its first HEAD bytes are MAGIC, a sha256 of all that follows it, the
 key, which is a sha256 of all that the content depends on, how many matrices there are, and their sizes. Then come the
-matrices, each from a multiple of PAGE on. All files are in one folder of Midspan's own, because that of the source may
-be another program's. Imports no NumPy.
+matrices, each from a multiple of PAGE on. All are in one folder of ours: that of a source may be another program's.
 """
 
 import hashlib
@@ -12,14 +11,11 @@ import mmap
 import os
 import secrets
 import shutil
-import stat
 import struct
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-
-import attrs
 
 from engine.bounds import MOST_PACKED_FILES
 from engine.errors import MidspanError
@@ -28,26 +24,18 @@ from engine.whole_files import make_folder, try_lock
 
 MAGIC = b"midspan packed 1"
 HEAD, PAGE = 16384, 4096
-_SUM = struct.Struct("=32s")
+_SUM_ENDS = len(MAGIC) + 32
 _FIELDS = struct.Struct("=32sQ")
-_SIZES_AT = len(MAGIC) + _SUM.size + _FIELDS.size
+_SIZES_AT = _SUM_ENDS + _FIELDS.size
 _MOST_MATRICES = (HEAD - _SIZES_AT) // 8
 _SUFFIX, _NEW = ".packed", ".new"
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _log = logging.getLogger(__name__)
+Matrices = tuple[memoryview, ...]
 
 
 def folder() -> Path:
     """Return the folder of all packed weights, which need not exist. Raises MidspanError without a home."""
     return data_folder() / "packed"
-
-
-@attrs.frozen
-class _Found:
-    """A file whose sum is right."""
-
-    key: str
-    matrices: tuple[memoryview, ...]
 
 
 class PackedWeights:
@@ -56,14 +44,15 @@ class PackedWeights:
     def __init__(self, source: Path, precision: str) -> None:
         """Begin to read what is there, in a thread: meanwhile a tokenizer can be made. source: a file or a folder."""
         self._source, self._precision = source, precision
-        self._found: _Found | None = None
+        self._found: tuple[str, Matrices] = "", ()
         self._reading = threading.Thread(target=self._read, daemon=True)
         self._reading.start()
 
-    def matrices(self, key: str) -> tuple[memoryview, ...] | None:
+    def matrices(self, key: str) -> Matrices | None:
         """Return the matrices of a whole file of this key, mapped; None without one."""
         self._reading.join()
-        return None if self._found is None or self._found.key != key else self._found.matrices
+        found, matrices = self._found
+        return matrices if found == key else None
 
     def keep(self, key: str, matrices: Iterable[Iterable[memoryview]], size: int) -> None:
         """Write a file in place of the one that is there. The log says in a line why it cannot be.
@@ -94,18 +83,8 @@ class PackedWeights:
             _log.warning("the packed weights of %s are not used: %s; they are packed again", self._source, error)
 
 
-def packed_bytes(*sources: Path) -> int:
-    """Return the bytes of the packed weights of these files or folders."""
-    return sum(path.stat().st_size for path in _files_of(sources))
-
-
-def remove_packed(*sources: Path) -> None:
-    """Remove the packed weights of these files or folders. Raises OSError."""
-    for path in _files_of(sources):
-        path.unlink(missing_ok=True)
-
-
-def _files_of(sources: Iterable[Path]) -> list[Path]:
+def packed_files(*sources: Path) -> list[Path]:
+    """Return the files of packed weights of these files or folders."""
     names = {_name_of(source) for source in sources}
     with suppress(OSError, MidspanError):
         return [path for path in folder().iterdir() if path.name.partition("-")[0] in names]
@@ -116,34 +95,29 @@ def _name_of(source: Path) -> str:
     return hashlib.sha256(os.fsencode(os.path.realpath(source))).hexdigest()[:32]
 
 
-def _checked(path: Path) -> _Found:
-    """Map a file that is whole. Raises OSError, and ValueError in a few words for any other."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+def _checked(path: Path) -> tuple[str, Matrices]:
+    """Map a file that is whole, and return its key too. Raises OSError, and ValueError in a few words for any other."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise ValueError("no regular file")
-        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & _OTHERS_WRITE):
+        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
             raise ValueError("others may have written them")
         head = file.read(HEAD)
         if len(head) < HEAD or not head.startswith(MAGIC):
             raise ValueError("of another version")
-        (expected,) = _SUM.unpack_from(head, len(MAGIC))
-        key, count = _FIELDS.unpack_from(head, len(MAGIC) + _SUM.size)
-        if count > _MOST_MATRICES:
-            raise ValueError("damaged")
-        places = list(_places(struct.unpack_from(f"={count}Q", head, _SIZES_AT)))
-        if status.st_size != (places[-1][1] if places else HEAD):
+        key, count = _FIELDS.unpack_from(head, _SUM_ENDS)
+        places = list(_places(struct.unpack_from(f"={min(count, _MOST_MATRICES)}Q", head, _SIZES_AT)))
+        if status.st_size != max((stop for _, stop in places), default=HEAD):
             raise ValueError("cut short")
         # Not through the map: what is only read for the sum, such as most of the embedding, stays out of the process.
         sums = hashlib.file_digest(file, "sha256")
-        sums.update(head[len(MAGIC) + _SUM.size :])
-        if sums.digest() != expected:
+        sums.update(head[_SUM_ENDS:])
+        if sums.digest() != head[len(MAGIC) : _SUM_ENDS]:
             raise ValueError("damaged")
         with suppress(OSError):
             os.utime(path)  # The files that were used last stay.
         mapped = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
-    return _Found(key.hex(), tuple(mapped[start:stop] for start, stop in places))
+    return key.hex(), tuple(mapped[start:stop] for start, stop in places)
 
 
 def _places(sizes: Iterable[int]) -> Iterator[tuple[int, int]]:
@@ -157,7 +131,7 @@ def _places(sizes: Iterable[int]) -> Iterator[tuple[int, int]]:
 def _write(path: Path, key: str, matrices: Iterable[Iterable[memoryview]]) -> None:
     """Write a file, whole or not at all. Raises OSError."""
     new = path.with_name(f"{secrets.token_hex(8)}{_NEW}")
-    descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             with suppress(OSError):
@@ -175,9 +149,8 @@ def _write(path: Path, key: str, matrices: Iterable[Iterable[memoryview]]) -> No
                 sizes.append(file.tell() - begun)
             if len(sizes) > _MOST_MATRICES:
                 raise OSError(None, "it has too many matrices")
-            fields = (_FIELDS.pack(bytes.fromhex(key), len(sizes)) + struct.pack(f"={len(sizes)}Q", *sizes)).ljust(
-                HEAD - 48, b"\0"
-            )
+            fields = _FIELDS.pack(bytes.fromhex(key), len(sizes)) + struct.pack(f"={len(sizes)}Q", *sizes)
+            fields = fields.ljust(HEAD - _SUM_ENDS, b"\0")
             sums.update(fields)
             file.seek(0)
             file.write(MAGIC + sums.digest() + fields)

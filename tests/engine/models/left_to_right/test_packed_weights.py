@@ -18,6 +18,7 @@ from support.gguf_files import tiny_network
 from support.kernel_passes import skip_without
 
 from engine.bounds import MOST_PACKED_FILES
+from engine.cli.model_sheet import sheet_of_pulled
 from engine.fill.stream import StreamPass
 from engine.json_file import read_json
 from engine.library import packed_weights, store
@@ -121,7 +122,7 @@ def _flipped(at: int) -> Callable[[bytes], bytes]:
         (_flipped(-2), "damaged"),
         (lambda data: data[:HEAD] + bytes(len(data) - HEAD), "damaged"),
         (lambda data: data[:-4096] + bytes(4096), "damaged"),
-        (lambda data: data[: len(MAGIC) + 64] + b"\xff" * (HEAD - 80) + data[HEAD:], "damaged"),
+        (lambda data: data[: len(MAGIC) + 64] + b"\xff" * (HEAD - 80) + data[HEAD:], "cut short"),
     ],
 )
 def test_a_file_that_is_not_whole_is_packed_again(
@@ -277,11 +278,11 @@ def test_the_files_that_were_used_last_stay(tmp_path: Path, kept: Path) -> None:
     paths = [tiny.save_gguf(tmp_path / f"{number}.gguf") for number in range(MOST_PACKED_FILES + 1)]
     for number, path in enumerate(paths[:-1]):
         load_gguf(path, 1).keep()
-        for file in packed_weights._files_of([path]):
+        for file in packed_weights.packed_files(path):
             os.utime(file, (number, number))
     mapped(lambda: load_gguf(paths[0], 1))
     load_gguf(paths[-1], 1).keep()
-    there = [bool(packed_weights._files_of([path])) for path in paths]
+    there = [bool(packed_weights.packed_files(path)) for path in paths]
     assert there == [True, False, True, True]
     assert len(list(kept.iterdir())) == MOST_PACKED_FILES
 
@@ -295,12 +296,16 @@ def test_a_removed_model_takes_its_packed_weights_along(tmp_path: Path, monkeypa
     for path in (of_model, other):
         load_gguf(path, 1).keep()
     load_gguf(of_model, 1, precision="int8").keep()
-    packed = packed_weights.packed_bytes(of_model)
-    assert packed > 0
+    packed = [each.stat().st_size for each in packed_weights.packed_files(of_model)]
+    assert len(packed) == 2
     size = of_model.stat().st_size
-    assert store.remove("tiny") == size + packed
-    assert packed_weights.packed_bytes(of_model) == 0
-    assert [each.name for each in folder().iterdir()] == [packed_weights._files_of([other])[0].name]
+    record = store.ModelRecord("tiny", "", "", "", "", files=(store.StoredFile(of_model.name, size, ""),))
+    record.write(of_model.parent / store.RECORD)
+    assert sheet_of_pulled("tiny").bytes_here == size + sum(packed)
+    there = sum(each.stat().st_size for each in of_model.parent.iterdir())
+    assert store.remove("tiny") == there + sum(packed)
+    assert packed_weights.packed_files(of_model) == []
+    assert [each.name for each in folder().iterdir()] == [packed_weights.packed_files(other)[0].name]
 
 
 async def test_an_engine_keeps_them_when_nobody_types(path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
