@@ -60,6 +60,8 @@ MOST_HEADER_BYTES = 64 * 1024 * 1024
 MOST_HEADER_ITEMS = 3_000_000
 """Of all lists in a GGUF's header together. Such a one has 1.4 million."""
 MOST_TENSORS, MOST_FIELDS = 100_000, 10_000
+MOST_PACKED_FILES = 3
+"""Files of packed weights that are kept, those that were used last. Each is about as large as its model."""
 MOST_MANIFEST_BYTES = 1024 * 1024
 """Of a file of Ollama's that says what a model consists of."""
 MOST_OTHER_MODELS = 1_000

@@ -27,6 +27,7 @@ from engine.library.device_memory import (
     machine_memory,
 )
 from engine.library.gguf_file import is_gguf, read_header
+from engine.library.packed_weights import packed_files
 from engine.library.precision_names import Precision
 from engine.library.resolve import EMBEDDED_FOLDER, OtherModel, folder_of, known_model
 from engine.library.store import EMBEDDED, ModelRecord, chosen_model
@@ -84,7 +85,8 @@ def sheet_of(model: str) -> ModelSheet:
     record = store.read_record(folder / store.RECORD)
     header = read_folder(folder)
     name = known.name if known else str(folder)
-    size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+    files = [path for path in folder.iterdir() if path.is_file()]
+    size = sum(path.stat().st_size for path in [*files, *packed_files(folder, *files)])
     kind, runtime = _architecture(folder), runtime_of(folder)
     return ModelSheet(name, header.parameters, known, folder, record, size, kind, header, runtime)
 
@@ -104,7 +106,10 @@ def sheet_of_pulled(name: str) -> ModelSheet:
         return ModelSheet(name, parameters, known)
     folder = store.folder_for(name)
     record = store.read_record(folder / store.RECORD)
-    return ModelSheet(name, parameters, known, folder, record, record.size if record else 0)
+    files = record.files if record else ()
+    packed = packed_files(folder, *(folder / file.name for file in files))
+    size = sum(file.size for file in files) + sum(path.stat().st_size for path in packed)
+    return ModelSheet(name, parameters, known, folder, record, size)
 
 
 def as_json(sheet: ModelSheet, memories: list[DeviceMemory]) -> dict[str, object]:

@@ -4,7 +4,7 @@ A model lays a hole out, runs passes of rows and answers with plain arrays. A fi
 nor any other of engine/fill knows a network or torch."""
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 import attrs
 import numpy as np
@@ -252,6 +252,15 @@ class Vocabulary(Protocol):
 
     def breaks_line(self, token: int) -> bool:
         """Return whether the token's text holds a newline."""
+        ...
+
+
+@runtime_checkable
+class Keeps(Protocol):
+    """A model that can keep on the disk what makes its next start faster."""
+
+    def keep(self) -> None:
+        """Write it, unless it is there. Takes seconds, in a thread of its own. Never raises."""
         ...
 
 

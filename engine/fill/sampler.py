@@ -98,6 +98,12 @@ def continues_word(text: bytes) -> bool:
     return bool(text) and (text[:1].isalnum() or text[0] == ord("_") or text[0] >= 128)
 
 
+def continuing(texts: Sequence[bytes]) -> list[int]:
+    """Return which of many texts go on with a word. Their first byte tells."""
+    first = {byte for byte in range(256) if continues_word(bytes([byte]))}
+    return [place for place, text in enumerate(texts) if text and text[0] in first]
+
+
 def keep_only(logits: NDArray[np.float32], tokens: Sequence[int]) -> None:
     """Rule out all tokens of a row but `tokens`. logits: fp32 [vocabulary], changed in place."""
     kept = np.asarray(tokens, np.int64)

@@ -209,15 +209,20 @@ class _Reader:
 
     def _strings(self, count: int) -> list[str]:
         """Read strings in a row: a vocabulary has 150,000."""
-        data, at, most, found = self._data, self._at, self._end, []
-        for _ in range(count):
-            start = at + 8
-            at = start + int.from_bytes(data[at:start], "little")
-            if at > most:
-                raise self._too_short()
-            found.append(data[start:at].decode("utf-8", "replace"))
+        data, at, most, found = self._data, self._at, self._end, list[bytes]()
+        read, add = struct.Struct("<Q").unpack_from, found.append
+        try:
+            for _ in range(count):
+                start = at + 8
+                at = start + read(data, at)[0]
+                if at > most:
+                    raise self._too_short()
+                add(data[start:at])
+        except struct.error:
+            raise self._too_short() from None
         self._at = at
-        return found
+        texts = b"\0".join(found).decode("utf-8", "replace").split("\0")
+        return texts if len(texts) == count else [each.decode("utf-8", "replace") for each in found]
 
     def _name(self) -> str:
         return self._take(self._count("Q", 1, LONGEST_NAME)).decode("utf-8", "replace")

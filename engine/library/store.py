@@ -19,6 +19,7 @@ from engine.errors import ModelError
 from engine.folders import config_folder, models_folder
 from engine.json_file import read_json, write_config
 from engine.library.gguf_file import is_gguf
+from engine.library.packed_weights import packed_files
 from engine.whole_files import write_whole
 
 RECORD = "midspan-model.json"
@@ -152,8 +153,12 @@ def remove(name: str) -> int:
     for folder in folders_of(name):
         if folder.is_symlink() or not folder.is_dir():
             raise ModelError(f"{folder} is not a folder that Midspan made; remove it by hand")
-        freed += sum(path.lstat().st_size for path in folder.iterdir())
+        files = list(folder.iterdir())
+        packed = packed_files(folder, *files)
+        freed += sum(path.lstat().st_size for path in [*files, *packed])
         try:
+            for path in packed:
+                path.unlink(missing_ok=True)
             # The record goes first, so that an interrupted removal does not leave a folder that looks like a model.
             (folder / RECORD).unlink(missing_ok=True)
             shutil.rmtree(folder)

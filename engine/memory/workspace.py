@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from engine.fill.interface import Committed, Layout, MemoryUse, Vocabulary
-from engine.fill.sampler import continues_word
+from engine.fill.sampler import continues_word, continuing
 from engine.memory.index import BYTES_A_TOKEN
 from engine.memory.mixing_network import MixingNetwork
 from engine.memory.mixture import MixedMemory
@@ -193,15 +193,15 @@ class EngineMemories:
         self._workspaces, self._mixing, self._end = WorkspaceMemories(max_bytes), mixing, vocabulary.end
         self._tokenizer = tokenizer
         special = tokenizer.get_added_tokens_decoder()
-        text = [token for token in tokenizer.get_vocab().values() if token not in special]
-        size = 1 + max(tokenizer.get_vocab().values())
+        tokens = tokenizer.get_vocab().values()
+        text, size = [token for token in tokens if token not in special], 1 + max(tokens)
         self._line_breaks = np.zeros(size, np.bool_)
         self._line_breaks[[token for token in text if vocabulary.breaks_line(token)]] = True
         self._token_of = {vocabulary.bytes_of(token): token for token in text}
         self._mixes = use != "windows"
         self._continuing = np.zeros(size, np.float32)
         if self._mixes:
-            self._continuing[:] = [continues_word(vocabulary.bytes_of(token)) for token in range(size)]
+            self._continuing[continuing([vocabulary.bytes_of(token) for token in range(size)])] = 1
         self._related: RelatedWindows | None = None
         if use != "mixture":
             lines = LineTexts(self._line_breaks, vocabulary.bytes_of)

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import math
 import statistics
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from contextlib import suppress
 import attrs
 
 from engine.fill.draft_planner import LastTexts, PassTimer
-from engine.fill.interface import Model
+from engine.fill.interface import Keeps, Model
 from engine.fill.stream import StreamModel
 from engine.heap import give_back
 from engine.library.device_memory import UNKNOWN, DeviceMemory, memory_of
@@ -233,6 +234,8 @@ class Scheduler:
     def _tidy_up(self) -> None:
         self._cache.shrink()
         give_back()
+        if isinstance(self._model, Keeps):
+            threading.Thread(target=self._model.keep, name="keep", daemon=True).start()
 
     async def _update_memory(self) -> None:
         """Forget and learn on the worker thread. No hole waits for more than one file."""

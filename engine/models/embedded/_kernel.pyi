@@ -16,6 +16,7 @@ class Network:
         sizes: Sequence[int],
         arrays: Sequence[Taken],
     ) -> None: ...
+    def packed(self, number: int, start: int, buffer: memoryview) -> int: ...
     def run(
         self,
         numbers: NDArray[np.int64],

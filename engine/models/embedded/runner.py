@@ -4,8 +4,9 @@ Does not import torch.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Protocol, overload
 
 import attrs
@@ -16,6 +17,7 @@ from engine.errors import ModelError
 from engine.fill.interface import Context, expect_type
 from engine.fill.sampler import NEVER, Predictions, Query, keep_only
 from engine.fill.stream import StreamPass
+from engine.library.store import sha256_of
 from engine.models.embedded.numpy_pass import Hole, HostPass, Ids, NumpyPass, SlabContext
 from engine.models.embedded.shape import Floats, Shape, rope_angles
 from engine.models.embedded.weights import Blocks, Packed, Weights
@@ -26,6 +28,8 @@ except ImportError:  # There was no compiler, or it is another machine's build.
     _kernel = None  # type: ignore[assignment]
 
 BLOCK = 64
+_PIECE = 4 << 20
+"""Bytes of packed weights that are copied at once."""
 _MOST_SPARE = 16 << 20
 """Bytes of logits that are kept for the next pass: with 152,000 tokens a pass of eight rows in fresh memory takes a
 tenth to a fifth longer."""
@@ -34,6 +38,11 @@ tenth to a fifth longer."""
 def kernel_paths() -> list[str]:
     """Return the kernel's paths on this processor, the fastest first; none where the kernel was not built."""
     return [] if _kernel is None else list(_kernel.paths())
+
+
+def kernel_digest() -> str:
+    """Return a sha256 of the kernel that was built, "" without one: another one may pack or round in another way."""
+    return "" if _kernel is None else sha256_of(Path(_kernel.__file__))
 
 
 class KernelPass:
@@ -70,6 +79,21 @@ class KernelPass:
         self._network.run(numbers, described, wanted, logits)
         return logits[:, :outputs]
 
+    def packed(self) -> Iterator[Iterator[memoryview]]:
+        """Yield the matrices as the kernel has them, in the order of shapes_of, each in pieces.
+
+        The next piece overwrites the last one.
+        """
+        piece = memoryview(bytearray(_PIECE))
+        for number in range(1 + 4 * self._shape.layers + (not self._shape.tied)):
+            yield self._pieces(number, piece)
+
+    def _pieces(self, number: int, piece: memoryview) -> Iterator[memoryview]:
+        start = 0
+        while count := self._network.packed(number, start, piece):
+            yield piece[:count]
+            start += count
+
     def reuse(self, logits: Floats) -> None:
         if logits.nbytes <= _MOST_SPARE and isinstance(logits.base, np.ndarray):
             self._spare = logits.base.reshape(-1)
@@ -82,7 +106,7 @@ class KernelPass:
         return spare[: rows * width].reshape(rows, width)
 
 
-Taken = NDArray[np.generic] | Blocks | None
+Taken = NDArray[np.generic] | Blocks | memoryview | None
 
 
 class _Arrays(Sequence[Taken]):
@@ -116,7 +140,7 @@ class _Arrays(Sequence[Taken]):
         self._takes.append(lambda: self._scales)
 
     def _matrix(self, name: str) -> Taken:
-        """Return a matrix's blocks, or its values; its scales are taken right after them."""
+        """Return a matrix's blocks, packed or not, or its values; its scales are taken right after them."""
         self._scales = None
         taken = self._weights.taken(name)
         if isinstance(taken, Packed):

@@ -142,8 +142,8 @@ class Weights:
         """Return a matrix or vector in fp32."""
         return _dense(self._stored[name], self._stored.get(name + SCALE), self._stored.get(name + OFFSET))
 
-    def taken(self, name: str) -> Packed | Blocks:
-        """Return a matrix as the kernel takes it."""
+    def taken(self, name: str) -> Packed | Blocks | memoryview:
+        """Return a matrix as the kernel takes it; as a memoryview if the kernel packed it before."""
         return self.packed(name)
 
     def packed(self, name: str) -> Packed:

@@ -1,8 +1,10 @@
 """Weights from a file of others. The kernel packs each matrix from the bytes of the file when it takes it."""
 
+import hashlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,6 +54,7 @@ class FileWeights(Weights):
         if in_four_bits is None:
             self._in_four_bits = self._has_few_bits() or None
         self._on_share, self._taken = on_share, 0
+        self._packed: dict[str, memoryview] = {}
 
     def _has_few_bits(self) -> bool:
         """Return whether most weights of the layers have at most six bits in the file."""
@@ -109,6 +112,21 @@ class FileWeights(Weights):
             sizes += math.prod(size) * each
         return round(sizes)
 
+    def key(self, kernel: str) -> str:
+        """Return a sha256 in hex of all that the packed weights depend on. kernel: that of what packs them."""
+        layout = [(name, self._bits(name), self._theirs[name]) for name in self._matrices]
+        head = b"" if self._head is None else self._head.tobytes()
+        depends = (self._file.stamps, attrs.astuple(self._shape), self._pairs_halves, layout, kernel)
+        return hashlib.sha256(repr(depends).encode() + head).hexdigest()
+
+    def use_packed(self, matrices: Sequence[memoryview]) -> None:
+        """Let the kernel take matrices that it packed before, in the order of KernelPass.packed."""
+        self._packed = dict(zip(self._matrices, matrices, strict=True))
+
+    @property
+    def _matrices(self) -> list[str]:
+        return [name for name, size in self._sizes.items() if len(size) == 2]
+
     def dense(self, name: str) -> Floats:
         """Return a matrix or vector in fp32. Raises ModelError where a vector holds numbers that are not finite."""
         found = np.concatenate([self._ordered(name, part, rows) for part, rows in self._read(name)])
@@ -116,8 +134,10 @@ class FileWeights(Weights):
             raise ModelError(f"the tensor {self._theirs[name][0]} holds numbers that are not finite")
         return found
 
-    def taken(self, name: str) -> Blocks:
-        """Return a matrix as it is in the file. What was taken is no longer held in memory."""
+    def taken(self, name: str) -> Blocks | memoryview:
+        """Return a matrix as it is in the file, or packed. What was taken is no longer held in memory."""
+        if name in self._packed:
+            return self._packed[name]
         self._file.drop()
         self._taken += math.prod(self._sizes[name])
         self._on_share(min(1.0, self._taken / self.count))

@@ -6,6 +6,7 @@ A token that is not among them can still come out of the memory of the workspace
 """
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
 from engine.errors import ModelError
+from engine.models.stock.token_bytes import token_texts
 
 MOST_FREQUENT = 65_536
 """Of Qwen's tokens so many are 99.7 % of those in code that was not counted; 49,152 are 99.3 %, 32,768 98.4 %. All
@@ -23,12 +25,12 @@ FOLDER = Path(__file__).parent / "frequent"
 _BITS = "frequent"
 
 
-def frequent_tokens(tokenizer: Tokenizer, ends: tuple[int, ...], vocabulary: int) -> NDArray[np.int64] | None:
+def frequent_tokens(texts: Sequence[str], ends: tuple[int, ...], vocabulary: int) -> NDArray[np.int64] | None:
     """Return the ids int64 [n], in their order, of the tokens that a head has; None for all.
 
-    ends: tokens that it has in any case. Raises ModelError if a file of ours is damaged.
+    texts: those of token_texts. ends: tokens that it has in any case. Raises ModelError if a file of ours is damaged.
     """
-    path = FOLDER / _name_of(tokenizer)
+    path = FOLDER / _name_of(texts)
     if not path.exists():
         return None
     try:
@@ -50,7 +52,7 @@ def save_frequent(tokenizer: Tokenizer, counts: NDArray[np.int64], most: int, fo
     flags[np.argsort(-counts[: len(flags)], kind="stable")[:most]] = 1
     flags[plain] = 1
     folder.mkdir(parents=True, exist_ok=True)
-    save_file({_BITS: np.packbits(flags)}, folder / _name_of(tokenizer))
+    save_file({_BITS: np.packbits(flags)}, folder / _name_of(token_texts(tokenizer)))
 
 
 def _is_ascii(text: str) -> bool:
@@ -58,9 +60,7 @@ def _is_ascii(text: str) -> bool:
     return all(letter.isascii() or letter in "\u0120\u010a\u010d\u0109" for letter in text)
 
 
-def _name_of(tokenizer: Tokenizer) -> str:
+def _name_of(texts: Sequence[str]) -> str:
     """Return a file's name: a digest of the texts of all tokens but special ones, in the order of their ids."""
-    special = tokenizer.get_added_tokens_decoder()
-    texts = {number: text for text, number in tokenizer.get_vocab().items() if number not in special}
-    digest = hashlib.sha256("\0".join(texts[number] for number in sorted(texts)).encode()).hexdigest()
+    digest = hashlib.sha256("\0".join(filter(None, texts)).encode()).hexdigest()
     return f"{digest[:16]}.safetensors"

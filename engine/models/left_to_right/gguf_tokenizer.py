@@ -26,6 +26,12 @@ _ASCII = [chr(byte) for byte in range(33, 127)] + ["\u0120", "\u010a"]
 """Printable characters, the space and the newline, as a byte-level BPE writes them."""
 
 
+def texts_of_header(header: GgufHeader) -> list[str]:
+    """Return what token_texts does of the tokenizer of a header, without asking that."""
+    tokens, kinds = header.items("tokenizer.ggml.tokens", str), header.items("tokenizer.ggml.token_type", int)
+    return [token if kind == _NORMAL else "" for token, kind in zip(tokens, kinds, strict=True)]
+
+
 def tokenizer_of_header(header: GgufHeader) -> Tokenizer:
     """Return the tokenizer. It reads a special token in a user's text as text. Raises ModelError in one line."""
     if (kind := header.text("tokenizer.ggml.model")) != "gpt2":
@@ -42,13 +48,14 @@ def tokenizer_of_header(header: GgufHeader) -> Tokenizer:
         raise ModelError(f"{header.path} has a token twice")
     if missing := [text for text in _ASCII if text not in vocabulary]:
         raise ModelError(f"{header.path} has no token for the character {missing[0]!r}")
-    known = []
-    for merge in merges:
-        left, _, right = merge.partition(" ")
-        if left in vocabulary and right in vocabulary and left + right in vocabulary:
-            known.append((left, right))
+    pairs = [merge.partition(" ")[::2] for merge in merges]
     try:
-        tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=known, ignore_merges=pre == "llama-bpe"))
+        try:
+            bpe = models.BPE(vocab=vocabulary, merges=pairs, ignore_merges=pre == "llama-bpe")
+        except Exception:  # It has a merge of tokens that are none. To look for these takes longer than all else.
+            known = [each for each in pairs if {*each, "".join(each)} <= vocabulary.keys()]
+            bpe = models.BPE(vocab=vocabulary, merges=known, ignore_merges=pre == "llama-bpe")
+        tokenizer = Tokenizer(bpe)
         splits = [pre_tokenizers.Split(Regex(pattern), behavior="isolated") for pattern in PIECES[pre]]
         byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*splits, byte_level])

@@ -14,20 +14,22 @@ from tokenizers import Tokenizer
 from engine.errors import ModelError
 from engine.library.device_memory import gigabytes, machine_memory
 from engine.library.gguf_file import GgufHeader, read_header
+from engine.library.packed_weights import PackedWeights
 from engine.library.precision_names import TORCH_PRECISIONS, PrecisionSetting
 from engine.library.resolve import known_model
-from engine.models.embedded.runner import HostRunner, Runner, host_pass
+from engine.models.embedded.numpy_pass import HostPass
+from engine.models.embedded.runner import HostRunner, KernelPass, Runner, host_pass, kernel_digest, kernel_paths
 from engine.models.embedded.shape import Shape
 from engine.models.embedded.weights import Weights
 from engine.models.left_to_right.family import family_of_header, shape_of_config, shape_of_header
 from engine.models.left_to_right.file_weights import FileWeights
 from engine.models.left_to_right.fim import Specials, specials_of
 from engine.models.left_to_right.frequent import frequent_tokens
-from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header
+from engine.models.left_to_right.gguf_tokenizer import texts_of_header, tokenizer_of_header
 from engine.models.left_to_right.model import FAMILY, LeftToRightModel
 from engine.models.left_to_right.tensor_files import GgufTensors, SafetensorsFolder
 from engine.models.stock.checkpoint import Checkpoint, OnStage
-from engine.models.stock.token_bytes import TokenBytes
+from engine.models.stock.token_bytes import TokenBytes, token_texts
 from engine.models.stock.tokenizer import token_bytes_of, tokenizer_of
 from engine.protocol.messages import ModelInfo
 
@@ -47,15 +49,16 @@ def load_gguf(
     on_stage: OnStage = lambda stage: None,
 ) -> LeftToRightModel:
     """Load the model in a GGUF for device "cpu" or "cuda". Raises ModelError with one line."""
+    way = _Way(threads, device, precision)
+    packed = way.packed_of(path)
     header = read_header(path)
     shape, family = shape_of_header(header, CONTEXT_TOKENS), family_of_header(header)
     tokenizer = tokenizer_of_header(header)
-    specials = gguf_specials(header, tokenizer)
-    in_torch = _Way(threads, device, precision).in_torch
-    head = None if in_torch else frequent_tokens(tokenizer, specials.ends, shape.vocabulary)
-    if head is not None:
-        shape = attrs.evolve(shape, tied=False, head_tokens=len(head))
-    if not in_torch and precision not in KERNEL_PRECISIONS:
+    specials, texts = gguf_specials(header, tokenizer), texts_of_header(header)
+    head = None
+    if not way.in_torch:
+        shape, head = _with_head(shape, texts, specials)
+    if not way.in_torch and precision not in KERNEL_PRECISIONS:
         raise ModelError(f"{precision} is not what the kernel runs a GGUF in; it can be {', '.join(KERNEL_PRECISIONS)}")
 
     weights = FileWeights(
@@ -69,17 +72,23 @@ def load_gguf(
     )
     try:
         weights.check(shape)
-        if not in_torch:
+        if not way.in_torch:
             _check_memory(path, weights.bytes)
-        token_bytes = TokenBytes(tokenizer)
+        token_bytes = TokenBytes(tokenizer, texts)
         if (tokens := len(token_bytes.bytes)) > shape.vocabulary:
             raise ModelError(f"it has {tokens} tokens, and its network {shape.vocabulary}")
     except ModelError as error:
         raise ModelError(f"{path} cannot be run: {error}") from None
     except KeyError:
         raise ModelError(f"{path} cannot be run: its tokenizer is not a byte-level BPE") from None
-    licence, way = header.text("general.license", "unknown"), _Way(threads, device, precision)
-    return _model(path, weights, shape, tokenizer, token_bytes, specials, _name(header), licence, way, head)
+    licence = header.text("general.license", "unknown")
+    return _model(packed, weights, shape, tokenizer, token_bytes, specials, _name(header), licence, way, head)
+
+
+def _with_head(shape: Shape, texts: list[str], specials: Specials) -> tuple[Shape, NDArray[np.int64] | None]:
+    """Return the shape as the kernel runs it, and the tokens of its head; None for all."""
+    head = frequent_tokens(texts, specials.ends, shape.vocabulary)
+    return (shape if head is None else attrs.evolve(shape, tied=False, head_tokens=len(head))), head
 
 
 def _shares(path: Path, on_stage: OnStage) -> Callable[[float], None]:
@@ -101,9 +110,13 @@ class _Way:
     def in_torch(self) -> bool:
         return self.device == "cuda" or self.precision in TORCH_PRECISIONS
 
+    def packed_of(self, source: Path) -> PackedWeights | None:
+        """Begin to look for the packed weights of a file or a folder; None where no kernel runs them."""
+        return None if self.in_torch or not kernel_paths() else PackedWeights(source, self.precision)
+
 
 def _model(
-    path: Path,
+    packed: PackedWeights | None,
     weights: FileWeights,
     shape: Shape,
     tokenizer: Tokenizer,
@@ -117,7 +130,12 @@ def _model(
     nothing = (token for token, text in enumerate(token_bytes.bytes) if not text)
     beyond = range(len(token_bytes.bytes), shape.vocabulary)
     never = sorted({*nothing, *beyond}.difference(specials.ends))
-    runner = _runner(weights, shape, way, never, token_bytes.continuing_words(), head)
+    keep = None
+    if way.in_torch:
+        runner = _torch_runner(weights, shape, way, never, token_bytes.continuing_words())
+    else:
+        host, keep = _host(packed, weights, shape, way.threads)
+        runner = HostRunner(host, weights, shape, never, token_bytes.continuing_words(), head)
     info = ModelInfo(
         name=name,
         family=FAMILY,
@@ -130,7 +148,22 @@ def _model(
         dtype=runner.dtype,
         reading_tokens=min(READING_TOKENS, shape.context_tokens),
     )
-    return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, way.threads, shape.positions)
+    return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, way.threads, shape.positions, keep)
+
+
+def _host(
+    packed: PackedWeights | None, weights: FileWeights, shape: Shape, threads: int
+) -> tuple[HostPass, Callable[[], None] | None]:
+    """Return a pass with mapped weights, or one that packs them and a function that keeps them for the next start."""
+    if packed is None:
+        return host_pass(weights, shape, threads), None
+    key, size = weights.key(kernel_digest()), weights.bytes
+    if (matrices := packed.matrices(key)) is not None:
+        weights.use_packed(matrices)
+    host = host_pass(weights, shape, threads)
+    if matrices is not None or not isinstance(host, KernelPass):
+        return host, None
+    return host, lambda: packed.keep(key, host.packed(), size)
 
 
 def folder_obstacle(checkpoint: Checkpoint) -> str:
@@ -184,15 +217,16 @@ def load_folder(
     checkpoint: Checkpoint, shape: Shape, threads: int, precision: PrecisionSetting, on_stage: OnStage
 ) -> LeftToRightModel:
     """Load the left-to-right model in a folder of safetensors into the kernel. Raises ModelError with one line."""
+    way = _Way(threads, "cpu", precision)
+    packed = way.packed_of(checkpoint.folder)
     tokenizer = tokenizer_of(checkpoint)
-    token_bytes = token_bytes_of(checkpoint, tokenizer, shape.vocabulary)
+    texts = token_texts(tokenizer)
+    token_bytes = token_bytes_of(checkpoint, tokenizer, shape.vocabulary, texts)
     specials = folder_specials(checkpoint, tokenizer)
     known, notes = known_model(checkpoint.folder), checkpoint.notes
-    head = frequent_tokens(tokenizer, specials.ends, shape.vocabulary)
-    if head is not None:
-        shape = attrs.evolve(shape, tied=False, head_tokens=len(head))
+    shape, head = _with_head(shape, texts, specials)
     return _model(
-        checkpoint.folder,
+        packed,
         folder_weights(checkpoint, shape, precision, on_stage, head),
         attrs.evolve(shape, context_tokens=min(shape.context_tokens, notes.context_tokens or CONTEXT_TOKENS)),
         tokenizer,
@@ -200,7 +234,7 @@ def load_folder(
         specials,
         notes.name or (checkpoint.folder.name if known is None else known.name),
         notes.licence or ("unknown" if known is None else known.licence),
-        _Way(threads, "cpu", precision),
+        way,
         head,
     )
 
@@ -229,8 +263,10 @@ class GgufFacts:
 
 def gguf_facts(header: GgufHeader) -> GgufFacts:
     """Return the facts without reading a weight. Raises ModelError in one line for a model that cannot be run."""
-    shape, tokenizer = shape_of_header(header, CONTEXT_TOKENS), tokenizer_of_header(header)
-    weights = FileWeights(GgufTensors(header), shape, lambda names: names.gguf)
+    tokenizer = tokenizer_of_header(header)
+    specials = gguf_specials(header, tokenizer)
+    shape, head = _with_head(shape_of_header(header, CONTEXT_TOKENS), texts_of_header(header), specials)
+    weights = FileWeights(GgufTensors(header), shape, lambda names: names.gguf, head=head)
     try:
         weights.check(shape)
     except ModelError as error:
@@ -240,7 +276,7 @@ def gguf_facts(header: GgufHeader) -> GgufFacts:
         parameters=weights.count,
         bits=weights.bits,
         bytes_needed=weights.bytes + _OTHER_BYTES,
-        reads_suffix=gguf_specials(header, tokenizer).fim is not None,
+        reads_suffix=specials.fim is not None,
         context_tokens=shape.context_tokens,
     )
 
@@ -265,19 +301,10 @@ def _fits(token: object) -> bool:
     return type(token) is int and 0 <= token < 1 << 31
 
 
-def _runner(
-    weights: Weights,
-    shape: Shape,
-    way: _Way,
-    never: list[int],
-    continuing: list[int],
-    head: NDArray[np.int64] | None,
-) -> Runner:
-    if way.in_torch:
-        from engine.models.embedded.torch_runner import TorchRunner
+def _torch_runner(weights: Weights, shape: Shape, way: _Way, never: list[int], continuing: list[int]) -> Runner:
+    from engine.models.embedded.torch_runner import TorchRunner
 
-        return TorchRunner.load(weights, shape, way.device, way.precision, never, continuing)
-    return HostRunner(host_pass(weights, shape, way.threads), weights, shape, never, continuing, head)
+    return TorchRunner.load(weights, shape, way.device, way.precision, never, continuing)
 
 
 def _check_memory(path: Path, needed: int) -> None:

@@ -1,6 +1,8 @@
 """A left-to-right model that others trained, in our kernel, with verified drafts from the workspace's memory."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import attrs
 import numpy as np
@@ -54,16 +56,18 @@ class LeftToRightModel(LeftToRightBase):
         specials: Specials,
         threads: int,
         capacity: int,
+        keep: Callable[[], None] | None = None,
     ) -> None:
-        """capacity: the most positions of a context with its fill."""
+        """capacity: the most positions of a context with its fill. keep: what `keep` shall do, once."""
         super().__init__(info, tokenizer, token_bytes, threads)
         self.runner = runner
-        self.specials, self._capacity = specials, capacity
+        self.specials, self._capacity, self._keep = specials, capacity, keep
         self.end = self.mask = specials.ends[0]
         self.default, self.drafts, self.canvas_use = DEFAULT, DraftPlanner(0), CanvasUse()
         self.memory_use: MemoryUse = "mixture" if specials.fim is None else "both"
         self._ends = np.array(specials.ends, np.int64)
-        self._compatible = CompatibleTokens(token_bytes.bytes)
+        # 150,000 tokens are sorted while the warm-up's passes run, which need no interpreter.
+        threading.Thread(target=lambda: self._compatible, daemon=True).start()
         self._prompt = (
             None
             if specials.fim is None
@@ -119,6 +123,16 @@ class LeftToRightModel(LeftToRightBase):
         """Return predictions in which each token that ends a fill is `end`."""
         ended = np.isin(predictions.tokens, self._ends)
         return attrs.evolve(predictions, tokens=np.where(ended, self.end, predictions.tokens))
+
+    def keep(self) -> None:
+        """Implements fill.interface.Keeps."""
+        keep, self._keep = self._keep, None
+        if keep is not None:
+            keep()
+
+    @cached_property
+    def _compatible(self) -> CompatibleTokens:
+        return CompatibleTokens(self._token_bytes.bytes)
 
     def compatible_tokens(self, typed: bytes) -> list[int]:
         return self._compatible.of(typed)

@@ -5,6 +5,7 @@ A file is mapped, so what is not asked for is not read. NumPy knows no bf16: its
 
 import math
 import mmap
+import os
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +25,8 @@ from engine.models.embedded.shape import Floats
 Bytes = NDArray[np.uint8]
 FOUR_BITS = ("Q4_0", "Q4_1", "Q4_K")
 """Types that are int4 with a scale and an offset for each 32 weights, as the kernel has it."""
+Stamp = tuple[int, int, int, int]
+"""A file's inode, its bytes, and when its content and its inode were changed, in nanoseconds."""
 _SAFETENSORS = {"F32": 4, "F16": 2, "BF16": 2}
 
 
@@ -53,6 +56,11 @@ class TensorFile(Protocol):
 
     def drop(self) -> None:
         """Forget what was read. Another reading reads the file again."""
+        ...
+
+    @property
+    def stamps(self) -> list[Stamp]:
+        """What changes when somebody changes a file or puts another in its place."""
         ...
 
 
@@ -88,6 +96,10 @@ class GgufTensors:
     def drop(self) -> None:
         self._file.drop()
 
+    @property
+    def stamps(self) -> list[Stamp]:
+        return [self._file.stamp]
+
     def _is_vector(self, name: str) -> bool:
         return len(self._tensors[name].sides) == 1
 
@@ -106,6 +118,8 @@ class _MappedFile:
         self._path = path
         with path.open("rb") as stream:
             self._map = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+            status = os.fstat(stream.fileno())
+        self.stamp: Stamp = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         self._data = np.frombuffer(self._map, np.uint8)
 
     def __len__(self) -> int:
@@ -196,3 +210,7 @@ class SafetensorsFolder:
     def drop(self) -> None:
         for file in self._files:
             file.drop()
+
+    @property
+    def stamps(self) -> list[Stamp]:
+        return [file.stamp for file in self._files]

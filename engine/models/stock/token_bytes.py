@@ -2,11 +2,12 @@
 
 import codecs
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from tokenizers import AddedToken, Tokenizer
 
-from engine.fill.sampler import continues_word
+from engine.fill.sampler import continuing
 
 MOST_BYTES = 16 * 1024 * 1024
 PIECE = 2000
@@ -48,15 +49,14 @@ def _size(line: str, tokens: list[int]) -> int:
     return _BYTES_A_LINE + width * len(line) + _BYTES_A_TOKEN * len(tokens)
 
 
-def _table() -> dict[int, str]:
+def _characters() -> str:
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in printable]
-    unknown = dict.fromkeys(others, "\uffff")  # which latin-1 does not have
-    return unknown | {256 + index: chr(byte) for index, byte in enumerate(others)}
+    return "".join(chr(byte if byte in printable else 256 + others.index(byte)) for byte in range(256))
 
 
-_BYTES = _table()
-"""GPT-2's table from printable characters to bytes, those as characters."""
+_BYTES = codecs.charmap_build(_characters())
+"""GPT-2's table from printable characters to bytes."""
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
@@ -69,19 +69,29 @@ def load_tokenizer(path: Path) -> Tokenizer:
     return tokenizer
 
 
+def token_texts(tokenizer: Tokenizer) -> list[str]:
+    """Return the text of each token in GPT-2's printable characters, by its id; "" for special and missing ones."""
+    vocabulary = tokenizer.get_vocab()
+    texts = [""] * (1 + max(vocabulary.values()))
+    for text, token in vocabulary.items():
+        texts[token] = text
+    for token in tokenizer.get_added_tokens_decoder():
+        texts[token] = ""
+    return texts
+
+
 class TokenBytes:
     """The bytes of every token of a byte-level BPE. Special tokens have none."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        """Raises KeyError for another kind of tokenizer."""
-        special, vocabulary = set(tokenizer.get_added_tokens_decoder()), tokenizer.get_vocab()
-        self.bytes = [b""] * (1 + max(vocabulary.values()))
-        for text, token in vocabulary.items():
-            if token not in special:
-                try:
-                    self.bytes[token] = text.translate(_BYTES).encode("latin-1")
-                except UnicodeEncodeError:
-                    raise KeyError(text) from None
+    def __init__(self, tokenizer: Tokenizer, texts: Sequence[str] | None = None) -> None:
+        """texts: those of token_texts, where they are known. Raises KeyError for another kind of tokenizer."""
+        texts = token_texts(tokenizer) if texts is None else texts
+        try:  # all at once: a vocabulary has 150,000 texts
+            data, _ = codecs.charmap_encode("".join(texts), "strict", _BYTES)
+        except UnicodeEncodeError as error:
+            raise KeyError(error.object[error.start : error.end]) from None
+        ends = accumulate(map(len, texts), initial=0)
+        self.bytes = [data[start:stop] for start, stop in pairwise(ends)]
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
         """Return one string per token. A character that is split over several tokens belongs to the last one."""
@@ -91,7 +101,7 @@ class TokenBytes:
 
     def continuing_words(self) -> list[int]:
         """Return the tokens that go on with a word: their text begins with a letter, a digit or an underscore."""
-        return [token for token, text in enumerate(self.bytes) if continues_word(text)]
+        return continuing(self.bytes)
 
     def breaks_line(self, token: int) -> bool:
         return b"\n" in self.bytes[token]

@@ -10,7 +10,7 @@ from tokenizers.models import BPE
 
 from engine.errors import ModelError
 from engine.models.stock.checkpoint import Checkpoint, read_object
-from engine.models.stock.token_bytes import TokenBytes, load_tokenizer
+from engine.models.stock.token_bytes import TokenBytes, load_tokenizer, token_texts
 from engine.protocol.messages import Snippet
 
 
@@ -29,18 +29,21 @@ def tokenizer_of(checkpoint: Checkpoint) -> Tokenizer:
     raise ModelError(f"the model in {folder} lacks tokenizer.json (or vocab.json with merges.txt); install it again")
 
 
-def token_bytes_of(checkpoint: Checkpoint, tokenizer: Tokenizer, vocabulary: int) -> TokenBytes:
+def token_bytes_of(
+    checkpoint: Checkpoint, tokenizer: Tokenizer, vocabulary: int, texts: Sequence[str] | None = None
+) -> TokenBytes:
     """Return the bytes of a tokenizer's tokens.
 
     Raises ModelError if it has more tokens than the network's `vocabulary`, or is not a byte-level BPE.
     """
     folder = checkpoint.folder
-    if (tokens := 1 + max(tokenizer.get_vocab().values())) > vocabulary:
+    texts = token_texts(tokenizer) if texts is None else texts
+    if (tokens := len(texts)) > vocabulary:
         raise ModelError(
             f"the tokenizer in {folder} has {tokens} tokens, its network {vocabulary}; install the model again"
         )
     try:
-        return TokenBytes(tokenizer)
+        return TokenBytes(tokenizer, texts)
     except KeyError:
         raise ModelError(f"the tokenizer in {folder} is not a byte-level BPE, the only supported kind") from None
 

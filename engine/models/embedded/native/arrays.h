@@ -27,6 +27,16 @@ static int buffer_at(PyObject *sequence, Py_ssize_t index, size_t bytes, int fla
     return buffer_in(PySequence_GetItem(sequence, index), index, bytes, bytes, flags, view);
 }
 
+/* Return whether the next array is None, and pass it by. */
+static int is_none(PyObject *arrays, Py_ssize_t *next) {
+    PyObject *item = PySequence_GetItem(arrays, *next);
+    int none = item == Py_None;
+    if (!item) PyErr_Clear(); /* Who takes it raises the error again. */
+    Py_XDECREF(item);
+    *next += none;
+    return none;
+}
+
 static void *copied(PyObject *arrays, Py_ssize_t *next, size_t count, size_t item) {
     Py_buffer view;
     if (!buffer_at(arrays, (*next)++, count * item, PyBUF_C_CONTIGUOUS, &view)) return NULL;
@@ -37,10 +47,11 @@ static void *copied(PyObject *arrays, Py_ssize_t *next, size_t count, size_t ite
     return copy;
 }
 
-/* The threads of a network, which start when they are needed. */
+/* The threads of a network, which start when they are needed, and what holds the buffers that it borrows. */
 typedef struct {
     Team *team;
     size_t threads;
+    PyObject *borrowed; /* a list */
 } Crew;
 
 /* Return the team, or NULL without one. */
@@ -102,16 +113,38 @@ static int take_parts(PyObject *tuple, Matrix *matrix, size_t outputs, size_t in
     return packed && !failed;
 }
 
-/* Take a matrix: parts of files (take_parts) and nothing after them, or weights and then scales, and pack them. Weights
-   of 4 bits have half as many bytes as those of int8. `arrays` may make an array when it is asked for, so no two matrices are there unpacked. */
+/* Borrow a matrix that was packed before: its blocks, whose storage their size tells. Return 0 with an exception set. */
+static int borrow(PyObject *item, Py_ssize_t index, Crew *crew, Matrix *matrix, size_t outputs, size_t inputs) {
+    Py_buffer view;
+    PyObject *holder = PyMemoryView_FromObject(item);
+    if (!holder) return 0;
+    int held = !PyObject_GetBuffer(holder, &view, PyBUF_C_CONTIGUOUS) && !PyList_Append(crew->borrowed, holder);
+    Py_DECREF(holder);
+    if (!held) return 0;
+    *matrix = (Matrix){outputs, inputs, INT8, view.buf, 1};
+    size_t bytes = (size_t)view.len;
+    PyBuffer_Release(&view);
+    for (int storage = INT8; storage <= CENTERED; storage++) {
+        matrix->storage = (Storage)storage;
+        if (matrix_bytes(matrix) == bytes && (uintptr_t)matrix->blocks % 64 == 0) return 1;
+    }
+    return PyErr_Format(PyExc_ValueError, "array %zd is no packed matrix of these sizes", index), 0;
+}
+
+/* Take a matrix: parts of files (take_parts) and nothing after them, packed blocks and None, or weights and then scales.
+   Weights of 4 bits have half as many bytes as those of int8. `arrays` may make an array when it is asked for, so no two
+   matrices are there unpacked. */
 static int take_matrix(PyObject *arrays, Py_ssize_t *next, Network *network, Crew *crew, Matrix *matrix,
                        size_t outputs, size_t inputs) {
     PyObject *item = PySequence_GetItem(arrays, *next);
-    Py_ssize_t index = *next;
+    Py_ssize_t index = *next, packed = index + 1;
     int done = 0;
     *next += 2;
     if (item && PyTuple_Check(item)) {
         done = take_parts(item, matrix, outputs, inputs, team_of(crew));
+        Py_DECREF(item);
+    } else if (item && is_none(arrays, &packed)) {
+        done = borrow(item, index, crew, matrix, outputs, inputs);
         Py_DECREF(item);
     } else {
         Py_buffer view, scales;
@@ -134,16 +167,6 @@ static int take_matrix(PyObject *arrays, Py_ssize_t *next, Network *network, Cre
 
 static int take_vector(PyObject *arrays, Py_ssize_t *next, float **vector, size_t count) {
     return (*vector = copied(arrays, next, count, sizeof(float))) != NULL;
-}
-
-/* Return whether the next array is None, and pass it by. */
-static int is_none(PyObject *arrays, Py_ssize_t *next) {
-    PyObject *item = PySequence_GetItem(arrays, *next);
-    int none = item == Py_None;
-    if (!item) PyErr_Clear(); /* Who takes it raises the error again. */
-    Py_XDECREF(item);
-    *next += none;
-    return none;
 }
 
 static int take_optional(PyObject *arrays, Py_ssize_t *next, float **vector, size_t count) {

@@ -393,7 +393,7 @@ static Storage storage_of(const Part *parts, size_t count, int bits) {
    part with numbers that are not finite goes to `failed`, counted from 1. */
 static int pack_parts(Matrix *matrix, const Part *parts, size_t count, size_t outputs, size_t inputs, int bits,
                       Team *team, size_t *failed) {
-    *matrix = (Matrix){outputs, inputs, storage_of(parts, count, bits), NULL};
+    *matrix = (Matrix){outputs, inputs, storage_of(parts, count, bits), NULL, 0};
     matrix->blocks = aligned_zeros(matrix_bytes(matrix));
     if (!matrix->blocks) return 0;
     Packing packing = {matrix, parts, count, 0};

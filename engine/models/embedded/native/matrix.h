@@ -28,6 +28,7 @@ typedef struct {
     size_t outputs, inputs;
     Storage storage;
     uint8_t *blocks;
+    int borrowed; /* The blocks are Python's, and not to be freed or written. */
 } Matrix;
 
 static inline size_t bits_of(Storage storage) { return storage == INT8 ? 8 : 4; }
@@ -44,6 +45,10 @@ static inline size_t piece_bytes(Storage storage) {
 
 static inline size_t matrix_bytes(const Matrix *matrix) {
     return padded(matrix->outputs) / BLOCK * (matrix->inputs / GROUP) * piece_bytes(matrix->storage);
+}
+
+static inline void free_matrix(Matrix *matrix) {
+    if (!matrix->borrowed) free(matrix->blocks);
 }
 
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -79,7 +84,7 @@ static int pack(Matrix *matrix, const uint8_t *weights, const uint8_t *scales, s
                 Storage storage) {
     size_t groups = inputs / GROUP, bytes = piece_bytes(storage), wide = GROUP / 8 * bits_of(storage);
     size_t numbers = scale_count(storage);
-    *matrix = (Matrix){outputs, inputs, storage, NULL};
+    *matrix = (Matrix){outputs, inputs, storage, NULL, 0};
     matrix->blocks = aligned_zeros(matrix_bytes(matrix));
     if (!matrix->blocks) return 0;
     for (size_t output = 0; output < outputs; output++)

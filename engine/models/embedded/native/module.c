@@ -66,7 +66,8 @@ static PyObject *new_network(PyTypeObject *type, PyObject *arguments, PyObject *
     if (!self) return NULL;
     self->crew.threads = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : (size_t)threads;
     self->network.epsilon = (float)epsilon;
-    if (choose_path(path, &self->path) && take_sizes(sizes, &self->network) &&
+    self->crew.borrowed = PyList_New(0);
+    if (self->crew.borrowed && choose_path(path, &self->path) && take_sizes(sizes, &self->network) &&
         take_arrays(arrays, &self->network, &self->crew))
         return (PyObject *)self;
     Py_DECREF(self);
@@ -83,6 +84,7 @@ static void delete_network(KernelNetwork *self) {
     free_network(&self->network);
     free_scratch(self->scratch);
     end_team(self->crew.team);
+    Py_XDECREF(self->crew.borrowed);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }
@@ -120,6 +122,30 @@ static PyObject *run_batch(KernelNetwork *self, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
+/* packed(number, start, buffer): copy the blocks of a matrix from byte `start` on, as many as the buffer holds. Return
+   how many these are. The embedding is number 0; those of the layers follow in the order of network.h, then the head. */
+static PyObject *copy_packed(KernelNetwork *self, PyObject *arguments) {
+    Py_ssize_t number, start, last = 1 + MATRICES_A_LAYER * (Py_ssize_t)self->network.layers;
+    PyObject *buffer;
+    Py_buffer view;
+    if (!PyArg_ParseTuple(arguments, "nnO", &number, &start, &buffer)) return NULL;
+    if (number < 0 || number > last || start < 0) return refuse("there is no such matrix"), NULL;
+    const Matrix *matrix = number == 0 ? &self->network.embed : &self->network.head;
+    if (number && number < last) {
+        const Layer *layer = &self->network.layer[(number - 1) / MATRICES_A_LAYER];
+        const Matrix *matrices[] = {&layer->qkv, &layer->out, &layer->gate_up, &layer->down};
+        matrix = matrices[(number - 1) % MATRICES_A_LAYER];
+    }
+    size_t bytes = matrix->blocks ? matrix_bytes(matrix) : 0, from = (size_t)start < bytes ? (size_t)start : bytes;
+    if (PyObject_GetBuffer(buffer, &view, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)) return NULL;
+    size_t count = bytes - from < (size_t)view.len ? bytes - from : (size_t)view.len;
+    Py_BEGIN_ALLOW_THREADS;
+    if (count) memcpy(view.buf, matrix->blocks + from, count);
+    Py_END_ALLOW_THREADS;
+    PyBuffer_Release(&view);
+    return PyLong_FromSize_t(count);
+}
+
 static PyObject *path_names(PyObject *module, PyObject *nothing) {
     Path paths[PATHS];
     PyObject *names = PyList_New(0);
@@ -133,7 +159,10 @@ static PyObject *path_names(PyObject *module, PyObject *nothing) {
     return names;
 }
 
-static PyMethodDef network_methods[] = {{"run", (PyCFunction)run_batch, METH_VARARGS, "Run a pass."}, {0}};
+static PyMethodDef network_methods[] = {
+    {"run", (PyCFunction)run_batch, METH_VARARGS, "Run a pass."},
+    {"packed", (PyCFunction)copy_packed, METH_VARARGS, "Copy packed blocks of a matrix."},
+    {0}};
 static PyType_Slot slots[] = {{Py_tp_new, (void *)new_network},
                               {Py_tp_dealloc, (void *)delete_network},
                               {Py_tp_methods, network_methods},

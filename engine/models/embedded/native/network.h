@@ -73,11 +73,11 @@ static size_t qkv_width(const Network *network) {
 static void free_network(Network *network) {
     for (size_t i = 0; network->layer && i < network->layers; i++) {
         Layer *layer = &network->layer[i];
-        free(layer->qkv.blocks), free(layer->out.blocks), free(layer->gate_up.blocks), free(layer->down.blocks);
+        free_matrix(&layer->qkv), free_matrix(&layer->out), free_matrix(&layer->gate_up), free_matrix(&layer->down);
         free(layer->norm), free(layer->feed_norm);
         free(layer->bias), free(layer->query_norm), free(layer->key_norm);
     }
-    free(network->embed.blocks), free(network->head.blocks);
+    free_matrix(&network->embed), free_matrix(&network->head);
     free(network->layer), free(network->norm), free(network->cosine), free(network->sine);
     memset(network, 0, sizeof *network);
 }

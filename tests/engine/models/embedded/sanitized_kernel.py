@@ -3,9 +3,11 @@
 A process of its own, because the sanitizers must be loaded before Python. See test_kernel_sanitized.py and run_neon.py.
 """
 
+import mmap
 import sys
 
 import numpy as np
+import pytest
 from support.given_kernel import use_kernel
 
 HOLES = [(0, 1, 0), (3, 2, 4), (64, 1, 8), (130, 9, 0), (63, 0, 5), (100, 40, 3), (0, 70, 0)]
@@ -18,6 +20,25 @@ def main() -> None:
 
     from engine.models.embedded import runner
     from engine.models.embedded.numpy_pass import Hole, SlabContext
+    from engine.models.embedded.shape import Shape
+    from engine.models.embedded.weights import Weights, shapes_of
+
+    def matrices_of(shape: Shape) -> list[str]:
+        return [name for name, size in shapes_of(shape).items() if len(size) == 2]
+
+    class Borrowed(Weights):
+        """Weights that a kernel packed, each matrix in pages of its own."""
+
+        def __init__(self, weights: Weights, packed: runner.KernelPass, names: list[str], room: int) -> None:
+            super().__init__({name: weights.dense(name) for name in weights.names if name not in names})
+            self._pages = {}
+            for name, pieces in zip(names, packed.packed(), strict=True):
+                data = b"".join(pieces)
+                self._pages[name] = memoryview(mmap.mmap(-1, len(data) + room))[: len(data) + room]
+                self._pages[name][: len(data)] = data
+
+        def taken(self, name: str) -> memoryview:
+            return self._pages[name].toreadonly()
 
     assert vars(runner)["_kernel"] is module
     for kind in SIZES:
@@ -30,6 +51,11 @@ def main() -> None:
                 kernel = runner.KernelPass(random_weights(shape, storage), shape, path, threads=2)
                 result, _ = run_holes(kernel, shape, HOLES)
                 assert np.isfinite(result).all()
+                weights, names = random_weights(shape, storage), matrices_of(shape)
+                borrowing = runner.KernelPass(Borrowed(weights, kernel, names, 0), shape, path, threads=2)
+                assert np.array_equal(run_holes(borrowing, shape, HOLES)[0], result)
+                with pytest.raises(ValueError, match="is no packed matrix"):
+                    runner.KernelPass(Borrowed(weights, kernel, names, 64), shape, path)
             full = SlabContext(shape, np.float16)
             full.reserve(shape.positions)
             rows = random_rows(shape, shape.positions, 0)

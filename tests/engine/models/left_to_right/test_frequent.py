@@ -16,6 +16,7 @@ from engine.models.left_to_right import frequent
 from engine.models.left_to_right.frequent import frequent_tokens, save_frequent
 from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header
 from engine.models.left_to_right.load import load_gguf
+from engine.models.stock.token_bytes import token_texts
 
 READ = [5, 9, 30, 77, 120, 200]
 
@@ -41,7 +42,7 @@ def test_a_head_with_some_tokens_predicts_them_as_the_whole_one(
     counts[::3] = 1
     save_frequent(whole.tokenizer, counts, int(counts.sum()), folder)
     some = load_gguf(path, 1)
-    kept = frequent_tokens(some.tokenizer, some.specials.ends, len(counts))
+    kept = frequent_tokens(token_texts(some.tokenizer), some.specials.ends, len(counts))
     assert kept is not None
     assert set(some.specials.ends) <= set(kept.tolist())
     assert some.info.parameters == whole.info.parameters
@@ -64,10 +65,10 @@ def test_a_head_with_some_tokens_predicts_them_as_the_whole_one(
 
 def test_another_tokenizer_has_the_whole_head(tmp_path: Path, folder: Path) -> None:
     model = load_gguf(tiny_network("qwen2").save_gguf(tmp_path / "tiny.gguf"), 1)
-    assert frequent_tokens(model.tokenizer, (1,), 500) is None
+    assert frequent_tokens(token_texts(model.tokenizer), (1,), 500) is None
     save_frequent(model.tokenizer, np.ones(500, np.int64), 10, folder)
     model.tokenizer.add_tokens(["another"])
-    assert frequent_tokens(model.tokenizer, (1,), 500) is not None, "added tokens do not count"
+    assert frequent_tokens(token_texts(model.tokenizer), (1,), 500) is not None, "added tokens do not count"
 
 
 def test_a_damaged_file_of_ours_is_one_line(tmp_path: Path, folder: Path) -> None:
@@ -76,12 +77,12 @@ def test_a_damaged_file_of_ours_is_one_line(tmp_path: Path, folder: Path) -> Non
     (written,) = folder.iterdir()
     written.write_bytes(b"no safetensors")
     with pytest.raises(ModelError, match=r"is damaged .*; install Midspan again"):
-        frequent_tokens(model.tokenizer, (1,), 500)
+        frequent_tokens(token_texts(model.tokenizer), (1,), 500)
 
 
 def test_the_shipped_tokens_are_of_qwens_tokenizer() -> None:
     tokenizer = tokenizer_of_header(read_header(coder_or_skip()))
-    kept = frequent_tokens(tokenizer, (151_643,), 151_936)
+    kept = frequent_tokens(token_texts(tokenizer), (151_643,), 151_936)
     assert kept is not None
     assert 99_000 < len(kept) < 100_000
     single = {token for text, token in tokenizer.get_vocab().items() if len(text) == 1}
