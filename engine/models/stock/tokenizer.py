@@ -32,10 +32,12 @@ def tokenizer_of(checkpoint: Checkpoint) -> Tokenizer:
 def token_bytes_of(checkpoint: Checkpoint, tokenizer: Tokenizer, vocabulary: int) -> TokenBytes:
     """Return the bytes of a tokenizer's tokens.
 
-    Raises ModelError if it has more tokens than the network's `vocabulary`, or is not a byte-level BPE.
+    Raises ModelError if it has no tokens or more than the network's `vocabulary`, or is not a byte-level BPE.
     """
-    folder = checkpoint.folder
-    if (tokens := 1 + max(tokenizer.get_vocab().values())) > vocabulary:
+    folder, numbers = checkpoint.folder, tokenizer.get_vocab().values()
+    if not numbers:
+        raise ModelError(f"the tokenizer in {folder} has no tokens; install the model again")
+    if (tokens := 1 + max(numbers)) > vocabulary:
         raise ModelError(
             f"the tokenizer in {folder} has {tokens} tokens, its network {vocabulary}; install the model again"
         )
