@@ -28,6 +28,8 @@ def test_no_module_has_a_door_of_its_own() -> None:
         "os.open(path, os.O_RDONLY)",
         "for folder, _, files in os.walk(path): pass",
         "list(path.rglob('*.py'))",
+        "path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)",
+        "os.makedirs(path)",
         "json.loads(body)",
         "from json import loads",
         "pickle.loads(body)",

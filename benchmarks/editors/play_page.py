@@ -29,7 +29,7 @@ from benchmarks.common.statistic import Percentiles
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
 
-PAGE = ROOT / "engine" / "play" / "page" / "page.js"
+PAGE = ROOT / "engine" / "play" / "page" / "page.js.gz"
 TEXT = (ROOT / "engine" / "fill" / "denoise.py").read_text()
 LONG_HOLE = TEXT + "\n\ndef by_margin(proposal: Proposal, least: int) -> list[int]:\n    "
 SCRUB = """async (selector) => {
@@ -54,7 +54,7 @@ def main(keys: Annotated[int, typer.Option(help="Keys that are typed for the lat
         sys.exit(missing)
     print(this_machine())
     script = PAGE.read_bytes()
-    print(f"bundle: {len(script) // 1000} kB, {len(gzip.compress(script)) // 1000} kB compressed")
+    print(f"bundle: {len(gzip.decompress(script)) // 1000} kB, {len(script) // 1000} kB compressed")
     with tempfile.TemporaryDirectory() as home, engine_home(Path(home), Path("embedded")):
         browser = Browser()
         try:

@@ -15,6 +15,7 @@ from engine.folders import models_folder
 from engine.library.resolve import EMBEDDED_FOLDER
 from engine.memory.followers import GROUPS_A_ROW, PLACE_BITS, RUN_LENGTHS, FollowerCounts
 from engine.memory.row_memory import SCOPES
+from engine.whole_files import make_folder
 
 MIXING_FILE = "memory.safetensors"
 """The name of a mixing network's file in the folder of the weights that it was trained for."""
@@ -154,7 +155,7 @@ def new_mixing_of(path: Path) -> Path:
     beside, other = _places_of(path)
     if os.access(beside.parent, os.W_OK):
         return beside
-    other.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(other.parent)
     return other
 
 

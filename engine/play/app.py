@@ -36,7 +36,9 @@ from engine.protocol.editor_messages import Command
 from engine.protocol.messages import RuleName
 
 PAGE = Path(__file__).parent / "page"
-_FILES = {"": "index.html", "/page.js": "page.js", "/page.css": "page.css"}
+_COMPRESSED = ".gz"
+"""A file that is sent as it is: each browser can read it."""
+_FILES = {"": "index.html", "/page.js": "page.js.gz", "/page.css": "page.css"}
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -245,7 +247,10 @@ def _page_file(path: Path) -> Callable[[Request], Awaitable[Response]]:
             content = await asyncio.to_thread(path.read_bytes)
         except OSError:
             return Response("the page is not here; `make play-page` builds it", 404, _HEADERS, "text/plain")
-        return Response(content, 200, {**_HEADERS, "content-type": _TYPES[path.suffix]})
+        headers = {**_HEADERS, "content-type": _TYPES[Path(path.name.removesuffix(_COMPRESSED)).suffix]}
+        if path.suffix == _COMPRESSED:
+            headers["content-encoding"] = "gzip"
+        return Response(content, 200, headers)
 
     return respond
 

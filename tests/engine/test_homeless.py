@@ -41,3 +41,10 @@ def test_folders_that_variables_name_need_no_home(tmp_path: Path) -> None:
 
     assert run(tmp_path, "engine.cli", "models", "list", **folders).returncode == 0
     assert run(tmp_path, "lsp_server", **folders).returncode == 0
+
+
+def test_without_a_home_the_log_is_beside_the_runtime_files(tmp_path: Path) -> None:
+    folders = {f"MIDSPAN_{name}_DIR": str(tmp_path / name) for name in ("DATA", "CONFIG")}
+
+    done = run(tmp_path, "engine.cli", "engine", "status", **folders, XDG_RUNTIME_DIR=str(tmp_path))
+    assert "no engine is running" in done.stdout, done.stderr

@@ -70,8 +70,11 @@ def test_plain_git_would_start_them(tmp_path: Path, marker: Path) -> None:
     assert len(marker.read_text()) > len(started)
 
 
-def test_a_folder_that_looks_like_a_bare_repository_is_walked(tmp_path: Path, marker: Path) -> None:
-    folder = bare_folder(tmp_path / "folder", marker)
+@pytest.mark.parametrize("place", ["alone", "tracked in a clone"])
+def test_a_folder_that_looks_like_a_bare_repository_is_walked(tmp_path: Path, marker: Path, place: str) -> None:
+    if place != "alone":
+        repository(tmp_path / "clone", {"a.py": "x = 1\n"})
+    folder = bare_folder(tmp_path / "clone" / "folder", marker)
     assert SOURCES.issubset(listed(folder))
     with pytest.raises(GitFailed, match="is in no git repository"):
         changed_files(folder, "HEAD")

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from support.git_folder import write
 
+from engine.cli.setup.deeds import Deeds, remove_files, write_files
+
 ROOT = Path(__file__).parents[2]
 OLD, NEW = "import os\n\nx = os.getcwd()\n", "from pathlib import Path\n\nx = Path.cwd()\n"
 CODE = ("--from", "import os\nos.getcwd()", "--to", "from pathlib import Path\nPath.cwd()")
@@ -181,6 +183,17 @@ def test_setup_leaves_a_link_of_the_users_where_it_is(tmp_path: Path) -> None:
     assert helix(tmp_path, "--remove").returncode == 0
     assert link.is_symlink()
     assert languages.read_bytes() == b""
+
+
+def test_setup_leaves_a_link_in_the_place_of_its_own_file(tmp_path: Path) -> None:
+    plugin, kept = tmp_path / "plugin" / "midspan.lua", tmp_path / "dotfiles" / "midspan.lua"
+    written = write_files({plugin: b"-- ours\n"}, Deeds())
+    kept.parent.mkdir()
+    plugin.rename(kept)
+    plugin.symlink_to(kept)
+    assert remove_files(written) == written
+    assert plugin.is_symlink()
+    assert kept.read_bytes() == b"-- ours\n"
 
 
 def test_a_folder_of_ours_is_for_its_user_alone_whatever_the_umask(tmp_path: Path) -> None:

@@ -153,3 +153,18 @@ async def test_each_byte_that_is_not_utf_8_is_one_character(
     editor.type("2")
     assert await text_here(editor, engine) == "# ?|??|??|???|? d\u00e9j\u00e0 = 21\n"
     await editor.stop()
+
+
+@pytest.mark.parametrize(("name", "text"), [("Neovim", "a\rb\nc = 2\n"), ("Visual Studio Code", "a\rb2\nc = \n")])
+async def test_which_lines_an_editor_counts_follows_from_its_name(
+    engine: RecordingEngine, tiny_model: Path, tmp_path: Path, name: str, text: str
+) -> None:
+    editor = BulkEditor()
+    editor.name = name
+    await begin(editor, tiny_model, tmp_path)
+    editor.open("a\rb\nc = |\n", URI, "python")
+    place = {"line": 1, "character": 4}
+    editor.raw_notification("textDocument/didChange", change(place, place, "2"))
+
+    assert await text_here(editor, engine) == text
+    await editor.stop()

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx2
@@ -11,6 +12,7 @@ from hardening.hostile_repository import FILES, bare_folder, hostile_repository
 from hardening.strangers import CAN_BE_A_STRANGER, STRANGER
 from play_browser import started
 from support.lsp_editor import engine_home
+from support.slow_bodies import MARK, SlowBodies
 
 SOURCES = {name for name in FILES if name.endswith(".py")}
 
@@ -19,7 +21,7 @@ def asked(address: str, question: str, body: object) -> httpx2.Response:
     """Return what `midspan play` answers to a question of a page."""
     url, _, token = address.partition("/play#")
     headers = {"authorization": f"Bearer {token}"}
-    return httpx2.post(f"{url}/play/api/{question}", json=body, headers=headers, trust_env=False, timeout=60)
+    return httpx2.post(f"{url}/play/api/{question}", json=body, headers=headers, trust_env=False, timeout=30)
 
 
 @pytest.fixture
@@ -48,12 +50,27 @@ def test_no_question_of_the_page_keeps_the_others_waiting(tmp_path: Path, runtim
             refused = asked(address, "suggest", {**text, "path": path})
             assert refused.status_code == 400, path[:20]
             assert refused.elapsed.total_seconds() < 5
+        long = "p" * 800_000
+        assert asked(address, "leave", {"page": long}).status_code == 400
+        assert asked(address, "suggest", {**text, "path": "a.py", "page": long}).status_code == 400
         tags: list[object] = [[5], [[[]]], [{"offer": {}}], [{"a" * 300: 1}], [{}] * 2, "x", [{"language": []}]]
         for tag in tags:
             assert asked(address, "accepted", {"tag": tag}).status_code == 400
         assert asked(address, "accepted", {"tag": [1] * 100_000}).status_code == 400
         assert asked(address, "accepted", {"tag": None}).status_code == 200
         assert asked(address, "suggest", {**text, "path": "a.py"}).status_code == 200
+
+
+def test_while_a_body_is_worked_on_the_page_gets_its_answers(tmp_path: Path, runtime: Path) -> None:
+    slow = SlowBodies.of(tmp_path / "slow")
+    with started(tmp_path, **slow.environment) as (address, _), ThreadPoolExecutor(1) as thread:
+        answer = thread.submit(asked, address, "hello", {"x": MARK})
+        slow.begun()
+        try:
+            assert asked(address, "hello", {}).status_code == 200
+        finally:
+            slow.end()
+        assert answer.result().status_code == 200
 
 
 def test_a_text_that_comes_after_a_newer_one_changes_nothing(tmp_path: Path, runtime: Path) -> None:

@@ -57,11 +57,12 @@ async def ready_session(settings: dict[str, Any], **capabilities: Any) -> AsyncI
 
 
 class Editor:
-    """Has one document at a time, with its text and cursor. Columns are counted in `encoding`."""
+    """Has one document at a time, with its text and cursor. Columns are counted in `encoding`, by an editor `name`."""
 
     def __init__(self, encoding: types.PositionEncodingKind = types.PositionEncodingKind.Utf16) -> None:
         self.client = make_test_lsp_client()
         self.encoding = encoding
+        self.name = ""
         self.states: list[str] = []
         self.statuses: list[Any] = []
         self.memories: list[str | None] = []
@@ -114,6 +115,7 @@ class Editor:
         )
         params = types.InitializeParams(
             capabilities=capabilities,
+            client_info=types.ClientInfo(self.name) if self.name else None,
             initialization_options=options,
             workspace_folders=[types.WorkspaceFolder(folder.as_uri(), folder.name) for folder in folders] or None,
         )

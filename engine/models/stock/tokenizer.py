@@ -34,10 +34,12 @@ def token_bytes_of(
 ) -> TokenBytes:
     """Return the bytes of a tokenizer's tokens.
 
-    Raises ModelError if it has more tokens than the network's `vocabulary`, or is not a byte-level BPE.
+    Raises ModelError if it has no tokens or more than the network's `vocabulary`, or is not a byte-level BPE.
     """
     folder = checkpoint.folder
     texts = token_texts(tokenizer) if texts is None else texts
+    if not texts:
+        raise ModelError(f"the tokenizer in {folder} has no tokens; install the model again")
     if (tokens := len(texts)) > vocabulary:
         raise ModelError(
             f"the tokenizer in {folder} has {tokens} tokens, its network {vocabulary}; install the model again"

@@ -1,5 +1,6 @@
 """A GGUF that is damaged, cut short or hostile gives one clear line, quickly, and takes no memory on its word."""
 
+import json
 import os
 import random
 import struct
@@ -10,10 +11,11 @@ import attrs
 import pytest
 from support.gguf_files import tiny_network
 
-from engine.bounds import MOST_HEADER_ITEMS
+from engine.bounds import MOST_FIELDS, MOST_HEADER_ITEMS, MOST_MANIFEST_BYTES, MOST_TENSORS
 from engine.errors import ModelError
 from engine.library.device_memory import machine_memory
 from engine.library.gguf_file import is_gguf, read_header
+from engine.library.resolve import other_models
 from engine.models.embedded.runner import KernelPass, kernel_paths
 from engine.models.left_to_right.family import family_of_header, shape_of_header
 from engine.models.left_to_right.file_weights import FileWeights
@@ -118,6 +120,37 @@ def test_many_lists_and_long_names_share_one_bound(tmp_path: Path) -> None:
     _sparse(path, struct.pack("<Q1sIIQQ", 1, b"a", 9, 8, 2, 64 << 20))
     with pytest.raises(ModelError, match="its header has more than 64 MB"):
         read_header(path)
+
+
+@pytest.mark.parametrize("counts", [(MOST_TENSORS + 1, 0), (0, MOST_FIELDS + 1)], ids=["tensors", "fields"])
+def test_more_tensors_or_fields_than_models_have_are_refused_at_once(tmp_path: Path, counts: tuple[int, int]) -> None:
+    path = tmp_path / "sparse.gguf"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, *counts))
+    os.truncate(path, 16 << 30)
+    with pytest.raises(ModelError, match="no room"):
+        read_header(path)
+
+
+def test_of_other_programs_folders_so_much_is_listed_as_people_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path / "ollama"))
+    monkeypatch.setattr("engine.library.resolve.MOST_OTHER_MODELS", 3)
+    folders = [tmp_path / ".lmstudio" / "models" / "a" / "b", tmp_path / "ollama" / "blobs"]
+    manifests = tmp_path / "ollama" / "manifests" / "registry" / "library" / "tiny"
+    for folder in (*folders, manifests):
+        folder.mkdir(parents=True)
+    for name, padding in (("small", ""), ("padded", " " * MOST_MANIFEST_BYTES)):
+        (folders[1] / f"sha256-{name}").write_bytes(b"GGUF")
+        layer = {"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{name}"}
+        (manifests / name).write_text(json.dumps({"layers": [layer], "padding": padding}))
+    os.mkfifo(manifests / "pipe")
+    for number in range(5):
+        (folders[0] / f"{number}.gguf").write_bytes(b"GGUF")
+    listed = other_models()
+    assert [model.name for model in listed if model.program == "Ollama"] == ["tiny:small"]
+    assert len(listed) == 4
 
 
 def test_the_largest_vocabulary_that_models_have_is_read(tmp_path: Path) -> None:

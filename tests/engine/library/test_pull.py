@@ -226,6 +226,16 @@ def test_a_list_of_the_hub_costs_no_more_than_a_list(
     tracemalloc.stop()
 
 
+def test_a_list_of_the_hub_that_comes_too_slowly_is_given_up(
+    models: ModelsCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "ENDPOINT", models.hub.url)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("engine.library.hub.HUB_LIST_S", 0.0)
+    with pytest.raises(ModelError, match="is HF_ENDPOINT right"):
+        list_files(catalog()[NAME], "main")
+
+
 def test_a_nested_answer_of_the_hub_ends_a_pull_in_a_line(models: ModelsCommand) -> None:
     models.repository.listing = b"[" * 100_000
     assert "does not answer as a hub does; is HF_ENDPOINT right?" in models.fails("pull", NAME)

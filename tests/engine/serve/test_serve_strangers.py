@@ -5,12 +5,16 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx2
 import pytest
-from http_service import HttpService
+from http_service import HttpService, http_service
+from support.slow_bodies import MARK, SlowBodies
 
 from engine.bounds import MOST_BODY_BYTES
+from engine.client.launcher import EngineOptions
 
 LONGEST_S = 1.0
 """For one answer of /health. On a quiet machine it is some milliseconds; the machines of CI are busy."""
@@ -114,3 +118,15 @@ def test_a_body_in_many_chunks_costs_nobody_else_more_than_a_moment(
 
     assert _longest_health(threading.Thread(target=attack), client) < LONGEST_S
     assert answers[0].split()[1] in (b"400", b"408")  # it may take longer than a body's time
+
+
+def test_while_a_body_is_worked_on_others_get_their_answers(running: EngineOptions, tmp_path: Path) -> None:
+    slow = SlowBodies.of(tmp_path / "slow")
+    with http_service(Path(running.model), **slow.environment) as service, ThreadPoolExecutor(1) as thread:
+        answer = thread.submit(service.post, "/infill", {"prompt": MARK, "n_predict": "no"})
+        slow.begun()
+        try:
+            assert service.client().get("/health", timeout=20).status_code == 200
+        finally:
+            slow.end()
+        assert answer.result().status_code == 400

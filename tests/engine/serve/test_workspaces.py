@@ -9,6 +9,7 @@ from engine_process import end
 from http_service import http_service
 
 from engine.client.address import runtime_paths_of
+from engine.http.connection import Problem
 from engine.http.exchange import Place, Workspaces
 
 
@@ -27,6 +28,12 @@ def test_a_request_finds_the_workspace_of_its_path(tmp_path: Path) -> None:
     assert only.place_of("src/a.py") == Place(str(one), "src/a.py")
     assert only.place_of("/etc/passwd").workspace == ""
     assert Workspaces().place_of("a.py") == Place("", "a.py")
+
+
+def test_a_path_that_no_system_has_is_refused_before_the_disk_is_asked(tmp_path: Path) -> None:
+    for workspaces in (Workspaces(), Workspaces([tmp_path])):
+        with pytest.raises(Problem, match="send one of at most 4096"):
+            workspaces.place_of("/a" * 1_000_000)
 
 
 def test_a_request_without_a_path_is_found_by_its_lines(tmp_path: Path) -> None:

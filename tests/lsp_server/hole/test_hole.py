@@ -67,6 +67,8 @@ PROSE = [
     ("java", LICENCE + "class A {\n  void f() {\n    x();\n  }\n\n  void g() {\n¦\n  }\n}\n", "    "),
     ("javascript", "// a\n//    b\n/* c\n      d */\nfunction f() {\n¦\n}\n", "  "),
     ("javascript", "const s = `\n      a\n        b\n`;\nfunction f() {\n¦\n}\n", "  "),
+    ("javascript", "const s = `\n    a\n`;\nfunction f() {\n¦\n}\n", "  "),
+    ("python", '"""Notes.\n\n  two\n"""\ndef f():\n¦\n', "    "),
     ("rust", LICENCE.replace("    ", "  ") + "fn f() {\n¦\n}\n", "    "),
     ("c", LICENCE + "int\nf(int a,\n  int b)\n{\n\tg();\n}\n\nint h(void)\n{\n¦\n}\n", "\t"),
     ("python", NOTES + "def f():\n    x\n\n\ndef g():\n¦\n", "    "),

@@ -102,6 +102,7 @@ def test_a_block_without_statements_says_where_its_lines_belong() -> None:
 
 def test_no_comment_and_no_docstring_decides_how_deep_a_step_is() -> None:
     prose = "/*\n * Notes:\n *     a\n */\n// Or (\n//         b\nconst s = `\nlist:\n        c\nmore:\n        d\n`;\n"
+    prose += "/*\nlist:\n        c\nmore:\n        d\n*/\n"
     here = prose + "function f(a) {\n  g(a);\n}\n\nfunction h(a) {\n@@}\n"
     pasted = "      if (a) {\n            g(a);\n      }\n"
     right = "  if (a) {\n    g(a);\n  }\n"
