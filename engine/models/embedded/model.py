@@ -82,7 +82,7 @@ class EmbeddedModel(OfTokenBytes):
         threads: int,
     ) -> None:
         self.card, self.threads, self.runner = card, threads, runner
-        self.tokenizer = tokenizer
+        self.tokenizer, self._positions = tokenizer, card.shape.positions
         special = card.marks
         self.mask, self.end = special.mask, special.end
         self.default, self.drafts = DEFAULT, DraftPlanner(card.shape.canvas_tokens, right=CANVAS_RIGHT)
@@ -128,9 +128,8 @@ class EmbeddedModel(OfTokenBytes):
         return StreamPass(context, tokens, [], [])
 
     def start_fill(self, task: FillTask) -> Filling:
-        shape = self.card.shape
         # The anchor, and a canvas after the last token.
-        room = shape.positions - len(task.layout.context) - 1 - shape.canvas_tokens
+        room = self._positions - len(task.layout.context) - 1 - self.card.shape.canvas_tokens
         return start_stream_fill(self, task.within(room))
 
     def run(self, passes: Sequence[Pass]) -> list[PassResult]:
@@ -149,7 +148,7 @@ class EmbeddedModel(OfTokenBytes):
 
     def _check_room(self, passes: Sequence[StreamPass]) -> None:
         """Raise ModelError where a context with a pass is too long."""
-        capacity = self.card.shape.positions
+        capacity = self._positions
         for item in passes:
             if (needed := len(item.context.tokens) + item.rows) > capacity:
                 raise ModelError(f"a hole needs {needed} positions; the model has {capacity}")

@@ -55,7 +55,7 @@ class KernelPass:
         if _kernel is None:
             raise ValueError("the kernel was not built")
         self.name = path or kernel_paths()[0]
-        self._shape = shape
+        self._shape, self._outputs = shape, shape.outputs
         sizes = (
             shape.vocabulary,
             shape.width,
@@ -65,7 +65,7 @@ class KernelPass:
             shape.head_width,
             shape.hidden,
             shape.positions,
-            shape.outputs,
+            self._outputs,
         )
         arrays = _Arrays(weights, shape)
         self._network = _kernel.Network(self.name, threads, shape.norm_epsilon, sizes, arrays)
@@ -73,7 +73,7 @@ class KernelPass:
         arrays.forget()
 
     def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Floats:
-        outputs = self._shape.outputs
+        outputs = self._outputs
         logits = self._room(len(wanted), -(-outputs // BLOCK) * BLOCK)
         described = [(hole.rows, hole.append, hole.start, hole.slabs) for hole in holes]
         self._network.run(numbers, described, wanted, logits)
