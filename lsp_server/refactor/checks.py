@@ -14,7 +14,17 @@ from lsp_server.refactor.bindings import (
     origin,
     same_origin,
 )
-from lsp_server.refactor.grammar import POSTFIX, argument_name, is_fixed_name, is_name, is_named_element
+from lsp_server.refactor.grammar import (
+    POSTFIX,
+    argument_name,
+    is_call,
+    is_container,
+    is_definition,
+    is_fixed_name,
+    is_name,
+    is_named_element,
+    is_statement,
+)
 from lsp_server.refactor.matching import Bound, Match, match_at, matches
 from lsp_server.refactor.pattern import (
     Branch,
@@ -66,6 +76,8 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         or unmet(rule.needs, node, rule.language)
         or other_use(rule.uses, node)
         or _in_quotes(rule, node)
+        or _needed(place)
+        or (None if rule.drops_used else dropped_parameter(rule, place.match))
     )
 
 
@@ -244,6 +256,49 @@ def _in_quotes(rule: Rule, node: Node) -> str | None:
         if "string" in above.kind and above.children and above.children[-1].text[-1:] in quotes:
             return "the edit writes quotes, and the place is inside a string with the same quotes"
     return None
+
+
+def _needed(place: Place) -> str | None:
+    """Return a reason if a deletion would leave a statement without its body: `if (x) return;` would be `if (x)`."""
+    node = place.match.nodes[0]
+    parent = node.parent
+    is_body = parent is not None and is_statement(node) and not is_container(parent) and "label" not in parent.kind
+    if place.rule.template or not is_body or parent is None or parent.parent is None:
+        return None
+    return f"the {parent.kind.replace('_', ' ')} around it needs it"
+
+
+def dropped_parameter(rule: Rule, match: Match) -> str | None:
+    """Return a reason if the edit takes a parameter away that the place still uses."""
+    kept = {item.text for item in items(rule.template) if isinstance(item, Leaf)}
+    kept |= {item.name for item in items(rule.template) if isinstance(item, Hole | Rest)}
+    gone: set[str] = set()
+    carried: list[Node] = []
+    for bound in match.bounds:
+        is_variable = isinstance(bound.item, Hole | Rest)
+        name = bound.item.name if isinstance(bound.item, Hole | Rest) else getattr(bound.item, "text", "")
+        if name not in kept:
+            gone.update(node.text for node in bound.nodes if is_name(node) and _is_parameter(node))
+        elif is_variable:
+            carried += bound.nodes
+    for leaf in (leaf for node in carried for leaf in node.leaves()):
+        if leaf.text in gone and is_name(leaf) and not _is_parameter(leaf):
+            return f"`{leaf.text}`, which the edit takes away, is used here"
+    return None
+
+
+def _is_parameter(leaf: Node) -> bool:
+    """Return whether a name is a parameter where it stands."""
+    node: Node = leaf
+    for above in leaf.ancestors():
+        if node.field in ("type", "value"):
+            return False
+        if "parameter" in above.kind or node.field in ("parameter", "parameters"):
+            return True
+        if is_definition(above) or is_call(above):
+            return False
+        node = above
+    return False
 
 
 def done_spans(rule: Rule, syntax: Syntax, own: Collection[tuple[int, int]]) -> "Done":

@@ -35,6 +35,9 @@ from lsp_server.refactor.pattern import (
 from lsp_server.refactor.syntax import Node, Syntax, leaf_text, same
 from lsp_server.refactor.variables import END_TAGS, Variables, binds_literal, is_role, key_of, spread_value
 
+_MOST_WORDS = 3
+"""A longer text is prose."""
+
 
 @attrs.frozen
 class Sides:
@@ -73,6 +76,15 @@ def is_other_literal(change: Change) -> bool:
         return False
     pairs = [pair for pair in zip(old, new, strict=True) if leaf_text(pair[0]) != leaf_text(pair[1])]
     return bool(pairs) and all(is_literal(leaf) or is_string_content(leaf) for pair in pairs for leaf in pair)
+
+
+def is_prose(change: Change) -> bool:
+    """Return whether an edit only changes texts of several words, such as docstrings and messages."""
+    old, new = ([leaf for top in side for leaf in top.leaves()] for side in (change.before, change.after))
+    if not is_other_literal(change):
+        return False
+    pairs = [(one, other) for one, other in zip(old, new, strict=True) if one.text != other.text]
+    return all(len(one.text.split()) > _MOST_WORDS and "string" in one.kind for pair in pairs for one in pair)
 
 
 def _has_no_name(pattern: Sequence[Pattern], nodes: Sequence[Node]) -> bool:

@@ -7,9 +7,10 @@ import attrs
 
 from lsp_server.languages.language import Language
 from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, declares, import_edit, imports_of
+from lsp_server.refactor.checks import dropped_parameter
 from lsp_server.refactor.difference import Change, Sort, difference, sort_of
 from lsp_server.refactor.example import Example, NoRule, parsed
-from lsp_server.refactor.generalise import Sides, generalise, is_other_literal
+from lsp_server.refactor.generalise import Sides, generalise, is_other_literal, is_prose
 from lsp_server.refactor.grammar import SELF, is_access, is_callee, is_fixed_name, is_name, receiver_of, root_level
 from lsp_server.refactor.matching import match_at
 from lsp_server.refactor.pattern import (
@@ -51,7 +52,8 @@ class Learned:
 
 @attrs.frozen(eq=False)
 class Lesson:
-    """What one example says. `insertions` counts statements that it only adds; `small` the changes that say too little.
+    """What one example says. `insertions` counts statements that it only adds; `small` the changes that say too little,
+    `broken` those with a syntax error in them, and `prose` those of texts of several words.
 
     `alike` counts the changes that were widened to one rule with others of the example. A lesson without changes may
     still have imports.
@@ -63,27 +65,44 @@ class Lesson:
     small: int
     alike: int = 0
     own: Own = _NOTHING
+    broken: int = 0
+    prose: int = 0
 
     @property
     def reasons(self) -> list[str]:
         """Why some changes gave no rule."""
         reasons = ["statements that are only added say nothing of where else they belong"] if self.insertions else []
+        reasons += ["a change has a syntax error in it"] if self.broken else []
+        reasons += ["a changed text of several words is no example; --from and --to take it"] if self.prose else []
         return reasons + ["a change is too small to say where else it belongs"] * self.small
 
 
 def lesson(before: Syntax, after: Syntax, is_code: bool = False) -> Lesson:
     """Return what an example says. `is_code` says that it is no whole text, but what a person gave to look for."""
     found = difference(before, after)
-    ones = [_learn_change(change, before, after, is_code) for change in found.changes]
+    has_errors = before.errors + after.errors > 0
+    whole = [change for change in found.changes if not (has_errors and _is_broken(change))]
+    changes = whole if is_code else [change for change in whole if not is_prose(change)]
+    ones = [_learn_change(change, before, after, is_code) for change in changes]
     learned: list[Learned] = []
     for one in ones:
         if one is not None:
             put(learned, one)
     small = ones.count(None)
     alike = len(ones) - small - len(learned)
+    broken, prose = len(found.changes) - len(whole), len(whole) - len(changes)
     spans = tuple((change.after[0].start, change.after[-1].end) for change in found.changes if change.after)
     own = Own(hashlib.sha256(after.data).hexdigest(), spans)
-    return Lesson(tuple(learned), import_edit(before, after), found.insertions, small, alike, own)
+    return Lesson(tuple(learned), import_edit(before, after), found.insertions, small, alike, own, broken, prose)
+
+
+def _is_broken(change: Change) -> bool:
+    """Return whether a syntax error is in a change, or right around it."""
+    nodes = [*change.before, *change.after]
+    around = {node.parent.kind for node in nodes if node.parent is not None and node.parent.parent is not None}
+    return "ERROR" in around or any(
+        one.kind == "ERROR" or one.start == one.end for node in nodes for one in node.walk()
+    )
 
 
 def learn(examples: Iterable[Example], language: Language) -> RuleSet:
@@ -95,10 +114,11 @@ def learn(examples: Iterable[Example], language: Language) -> RuleSet:
     reasons: list[str] = []
     for example in examples:
         before, after = parsed(example, language)
-        if before.errors or after.errors:
+        one = lesson(before, after)
+        if after.errors > before.errors or ((before.errors or after.errors) and not one.learned):
             reasons.append(f"the example has syntax errors in {language.id}")
         else:
-            lessons.append(lesson(before, after))
+            lessons.append(one)
     return learned_set(lessons, language, reasons)
 
 
@@ -134,8 +154,10 @@ def _learn_change(change: Change, before: Syntax, after: Syntax, is_code: bool) 
     names = _free_names(change, sides, scopes)
     brought = names_brought(change.after, sides, after)
     rule = rule_of(sides, change.before, change.after, before, after, names)
+    match = match_at(rule.pattern[0], change.before[0]) if len(rule.pattern) == 1 else None
     rule = attrs.evolve(
         rule,
+        drops_used=match is not None and dropped_parameter(rule, match) is not None,
         brings=tuple(name for name, leaf, is_bound in brought if is_bound),
         unbound=tuple(name for name, leaf, is_bound in brought if not is_bound),
         uses=uses_of(change.before, change.after, sides.pattern),

@@ -41,6 +41,8 @@ from lsp_server.refactor.pattern import (
 from lsp_server.refactor.syntax import Node, Syntax
 
 _VARIABLE = re.compile(r"(\$\$?)([A-Z][A-Z0-9_]*)")
+_MOST_SHOWN = 300
+"""Characters of a side of a rule, as a person sees it."""
 _WRAPPERS = ("expression_statement", "type")
 _SEVERAL_CONTEXTS = re.compile(r"_type$|type_identifier$|^subscript|^scoped_|^qualified_|^nested_|generic")
 _HOLE, _REST = "MidspanHole", "MidspanRest"
@@ -173,7 +175,11 @@ def code(patterns: Sequence[Pattern]) -> str:
 
 def described(rule: Rule) -> str:
     """Return a rule as one line: what becomes what."""
-    return f"{code(rule.pattern)} → {code(rule.template) or 'nothing'}"
+    return f"{_shortened(code(rule.pattern))} → {_shortened(code(rule.template)) or 'nothing'}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
 
 
 def _written(item: Item) -> str:

@@ -176,7 +176,7 @@ class Rule:
     those that nothing in that file binds; `binds` those that the edit itself binds. `needs` says what the edit asks
     of the function around a place, see surroundings.py. `uses` says how the example uses what changed, and so must a
     place; it is empty where that does not matter. `spreads` says that it only takes more out of a value, and `unread`
-    are those of `binds` that it does not use itself.
+    are those of `binds` that it does not use itself. `drops_used` says that the example uses a parameter that it drops.
     """
 
     language: str
@@ -197,6 +197,7 @@ class Rule:
     uses: frozenset[str] = frozenset()
     spreads: bool = False
     unread: tuple[str, ...] = ()
+    drops_used: bool = False
 
 
 @attrs.frozen

@@ -1,0 +1,77 @@
+"""What an edit must not break, what is no example, and what does not refuse one."""
+
+import pytest
+from support.refactor_case import edit_of, reasons
+
+from lsp_server.languages.registry import language_for
+from lsp_server.refactor.example import Example, NoRule
+from lsp_server.refactor.learn import learn
+from lsp_server.refactor.notation import described
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text"),
+    [
+        ("python", "def f(a, log):\n    run(a)\n", "def f(a):\n    run(a)\n", "def f(a, log):\n    log(a)\n"),
+        (
+            "javascript",
+            "go(async t => { run(); });\n",
+            "go(async () => { run(); });\n",
+            "go(async t => { t.ok(); });\n",
+        ),
+        (
+            "typescript",
+            "f(function (a, log) { run(a); });\n",
+            "f(function (a) { run(a); });\n",
+            "f(function (a, log) { log(a); });\n",
+        ),
+    ],
+)
+def test_a_parameter_that_is_used_is_not_taken_away(language: str, before: str, after: str, text: str) -> None:
+    edit = edit_of(language, [(before, after)], text)
+    assert edit.applied(text) == text
+    assert any("which the edit takes away, is used here" in reason for reason in reasons(edit))
+
+
+def test_a_parameter_is_taken_away_where_nothing_uses_it() -> None:
+    before, after = "def f(a, log):\n    run(a)\n", "def f(a):\n    run(a)\n"
+    text = "def f(a, log):\n    stop(a)\n"
+    assert edit_of("python", [(before, after)], text).applied(text) == "def f(a):\n    stop(a)\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "text"),
+    [
+        ("javascript", "function f() { a(); trace(1); }\n", "function g() { if (x) trace(1); }\n"),
+        ("java", "class A { void f() { a(); trace(1); } }\n", "class B { void g() { if (x) trace(1); } }\n"),
+        ("cpp", "void f() { a(); trace(1); }\n", "void g() { while (x) trace(1); }\n"),
+        ("php", "<?php\nfunction f() { a(); trace(1); }\n", "<?php\nfunction g() { if ($x) trace(1); }\n"),
+    ],
+)
+def test_a_deletion_leaves_no_statement_without_its_body(language: str, before: str, text: str) -> None:
+    edit = edit_of(language, [(before, before.replace(" trace(1);", ""))], text)
+    assert edit.applied(text) == text
+    assert any("around it needs it" in reason for reason in reasons(edit))
+
+
+def test_a_syntax_error_elsewhere_refuses_no_example() -> None:
+    before = "def broken(:\n\n\ndef f():\n    load_all(1)\n"
+    text = "load_all(2)\n"
+    assert edit_of("python", [(before, before.replace("load_all", "read_all"))], text).applied(text) == "read_all(2)\n"
+
+
+def test_a_syntax_error_in_the_change_does() -> None:
+    with pytest.raises(NoRule, match="syntax error"):
+        edit_of("python", [("load_all(1)\n", "load_all(1\n")], "load_all(2)\n")
+
+
+def test_prose_is_no_example() -> None:
+    before = 'def f():\n    """Return all of the names here."""\n'
+    with pytest.raises(NoRule, match="several words is no example"):
+        edit_of("python", [(before, before.replace("names", "words"))], before)
+
+
+def test_a_long_rule_is_cut_in_the_listing() -> None:
+    long = ", ".join(f"value_{number}" for number in range(60))
+    (rule,) = learn([Example(f"load({long})\n", f"read({long})\n")], language_for("python", "")).rules
+    assert len(described(rule)) < 700
