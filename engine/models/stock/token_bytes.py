@@ -72,7 +72,7 @@ def load_tokenizer(path: Path) -> Tokenizer:
 def token_texts(tokenizer: Tokenizer) -> list[str]:
     """Return the text of each token in GPT-2's printable characters, by its id; "" for special and missing ones."""
     vocabulary = tokenizer.get_vocab()
-    texts = [""] * (1 + max(vocabulary.values()))
+    texts = [""] * (1 + max(vocabulary.values(), default=-1))
     for text, token in vocabulary.items():
         texts[token] = text
     for token in tokenizer.get_added_tokens_decoder():

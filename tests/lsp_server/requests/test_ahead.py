@@ -47,8 +47,11 @@ async def counts(editor: Editor) -> tuple[int, int]:
 
 async def suggestion_with_fill_ahead(editor: Editor) -> str:
     """Type until there is a suggestion, and wait for the fill after it."""
+    asked_before, made_before = await counts(editor)
     (item,) = await editor.offered()
-    asked, made = await counts(editor)
+    asked = (await counts(editor))[0]
+    # Each request was answered, so each made a fill. The one after them may be over by now.
+    made = made_before + asked - asked_before
     seen = [made]
 
     async def more() -> bool:
