@@ -14,7 +14,7 @@ from engine.cli.console import AsJson, out
 from engine.errors import ModelError
 from engine.json_file import read_json
 from engine.library.catalog import DEFAULT_BUDGET_MS, CatalogModel
-from engine.library.device_memory import device_memories
+from engine.library.device_memory import DeviceMemory, device_memories
 from engine.library.ladder import (
     PassTime,
     Rung,
@@ -65,16 +65,15 @@ def measured_pass() -> PassTime | None:
     return PassTime(1000 * min(times), weights_file.stat().st_size)
 
 
-def measured_rungs() -> list[Rung]:
-    """Return the rungs of this machine with their times. Takes about a second."""
-    memories = device_memories()
+def measured_rungs(memories: list[DeviceMemory]) -> list[Rung]:
+    """Return the rungs of a machine with these memories, this one, with their times. Takes about a second."""
     has_gpu = any(memory.is_gpu for memory in memories)
     return rungs_here(memories, None if has_gpu else measured_pass())
 
 
 def best_rung(budget_ms: float) -> Rung:
     """Return the largest rung that this machine carries. Raises ModelError in one line if it carries none."""
-    rungs = measured_rungs()
+    rungs = measured_rungs(device_memories())
     rung = largest(rungs, budget_ms)
     if rung is None:
         raise ModelError(why_none(rungs, budget_ms))
@@ -96,9 +95,10 @@ def runnable_elsewhere(model: CatalogModel) -> Path | None:
 
 def measured_offer(budget_ms: float) -> ModelOffer | None:
     """Return what this machine could carry above the model in use; None where there is nothing to say."""
-    if not is_any_above(rungs_here(device_memories(), None)):
+    memories = device_memories()
+    if not is_any_above(rungs_here(memories, None)):
         return None
-    return offer_above(measured_rungs(), budget_ms, runnable_elsewhere)
+    return offer_above(measured_rungs(memories), budget_ms, runnable_elsewhere)
 
 
 def offer_line(offer: ModelOffer) -> str:

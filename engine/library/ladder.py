@@ -130,8 +130,7 @@ def files_elsewhere(model: CatalogModel) -> list[Path]:
 
 def is_any_above(rungs: Iterable[Rung]) -> bool:
     """Tell whether one of the rungs fits, is above the model in use, and was not too slow here: only then time one."""
-    in_use, slow = chosen_model().model, slow_here()
-    return any(rung.fits and rung.model.name not in slow and is_above(rung, in_use) for rung in rungs)
+    return any(rung.fits for rung in _above_here(rungs))
 
 
 def offer_above(
@@ -142,14 +141,19 @@ def offer_above(
     `elsewhere` returns the file of another program that is a model already. What was too slow here is not offered
     again.
     """
-    slow = slow_here()
-    rung = largest([rung for rung in rungs if rung.model.name not in slow], budget_ms)
-    if rung is None or not is_above(rung, chosen_model().model):
+    rung = largest(_above_here(rungs), budget_ms)
+    if rung is None:
         return None
     model, milliseconds, path = rung.model, rung.milliseconds or 0.0, elsewhere(rung.model)
     get = f"{gigabytes(model.bytes_to_pull)} to download" if path is None else f"used from {path}"
     text = f"{model.name} would suggest {rung.time}; {get}, licence {model.licence}"
     return ModelOffer(text, model.name, model.bytes_to_pull, model.licence, round(milliseconds), str(path or ""))
+
+
+def _above_here(rungs: Iterable[Rung]) -> list[Rung]:
+    """Return the rungs above the model in use that were not too slow here."""
+    in_use, slow = chosen_model().model, slow_here()
+    return [rung for rung in rungs if rung.model.name not in slow and is_above(rung, in_use)]
 
 
 def slow_here() -> set[str]:
