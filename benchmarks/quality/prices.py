@@ -27,7 +27,7 @@ from benchmarks.quality.figures import typing_cells, typing_columns
 from benchmarks.quality.suggester import Suggester
 from engine.corpus import corpus
 from engine.errors import MidspanError
-from engine.evaluation.keystrokes import Screen, TypingTask, next_key, places, tally, type_place
+from engine.evaluation.keystrokes import TypingTask, next_key, places, tally, type_place
 from engine.evaluation.measure import Workspaces
 from engine.models.load import load
 from engine.protocol.confidence import Price
@@ -46,14 +46,10 @@ class Recorded(Suggester):
 
     def __init__(self, fills: dict[int, Filled], model: ModelInfo, task: TypingTask, settings: Settings) -> None:
         super().__init__(None, model, task, settings, restraint=Restraint(DOUBT))
-        self._fills, self._at = fills, 0
-
-    async def __call__(self, typed: int) -> Screen:
-        self._at = typed
-        return await super().__call__(typed)
+        self._fills = fills
 
     async def _filled(self, fill: Fill) -> Filled:
-        return self._fills[self._at]
+        return self._fills[self._typed]
 
 
 def keys_of(task: TypingTask) -> Iterator[int]:

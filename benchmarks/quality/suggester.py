@@ -15,7 +15,7 @@ from engine.protocol.messages import Fill, Filled, ModelInfo
 from engine.schedule.scheduler import Scheduler
 from lsp_server.documents.store import Documents, Snapshot, position_in
 from lsp_server.settings import Settings
-from lsp_server.suggest.pipeline import Presented, plan, present
+from lsp_server.suggest.pipeline import Plan, Presented, plan, present
 from lsp_server.suggest.restraint import Restraint
 from lsp_server.suggest.reuse import Rest, Reuse, longer
 
@@ -95,7 +95,7 @@ class Suggester:
     async def _ask(self, snapshot: Snapshot, offset: int) -> tuple[list[Presented], str]:
         """Return what may be shown, and what the model would write, shown or not."""
         settings = attrs.evolve(self._settings, gate=self._restraint.price(self._uri, self._settings.gate))
-        planned = plan(snapshot, offset, self._model, settings, path=self._task.path, workspace=self._workspace)
+        planned = self._plan(snapshot, offset, settings)
         filled = await self._filled(planned.fill)
         line = self._task.text[self._typed :].partition("\n")[0]
         # FREE presents also what the gate hides.
@@ -110,9 +110,10 @@ class Suggester:
     async def fill_at(self, typed: int) -> Filled:
         """Type up to there, and return what the engine writes at the cursor, shown or not."""
         snapshot = self._type(typed)
-        offset = len(self._task.above) + typed
-        planned = plan(snapshot, offset, self._model, self._settings, path=self._task.path, workspace=self._workspace)
-        return await self._filled(planned.fill)
+        return await self._filled(self._plan(snapshot, len(self._task.above) + typed, self._settings).fill)
+
+    def _plan(self, snapshot: Snapshot, offset: int, settings: Settings) -> Plan:
+        return plan(snapshot, offset, self._model, settings, path=self._task.path, workspace=self._workspace)
 
     async def _filled(self, fill: Fill) -> Filled:
         if self._scheduler is None:

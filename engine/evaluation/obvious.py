@@ -5,6 +5,7 @@ ghost text goes on with the name once its third character is typed, or before.
 """
 
 import re
+from collections import Counter
 
 import attrs
 
@@ -41,9 +42,7 @@ class ObviousName:
 def obvious_names(text: str, around: str) -> list[ObviousName]:
     """Return the obvious names of `text`, in their order; `around` is the code above and below it."""
     known = set(_NAME.findall(around))
-    begun: dict[str, int] = {}
-    for name in known:
-        begun[name[:BEGUN]] = begun.get(name[:BEGUN], 0) + 1
+    begun = Counter(name[:BEGUN] for name in known)
     return [
         ObviousName(found.start(), found[0])
         for found in _NAME.finditer(text)
