@@ -4,14 +4,13 @@ The engine asks a real HTTP server on loopback, which returns the tokens and pro
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from lsprotocol import types
-from support.lsp_editor import INVOKED, Editor, engine_home, eventually, ready_session, shown
+from support.lsp_editor import INVOKED, Editor, engine_home, eventually, shown
 from support.remote_server import ModelServer, hangs
 from support.scripted_model import Written, writes
 
@@ -24,21 +23,10 @@ DISMISSED = "you dismissed a suggestion here; others come when the text here cha
 
 
 @pytest.fixture(scope="module")
-def server(module_server: ModelServer) -> ModelServer:
-    return module_server
-
-
-@pytest.fixture(scope="module")
 def settings(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     model = server.model("openai")
     with engine_home(tmp_path_factory.mktemp("runtime"), model):
         yield {"model": model, "gate": 0.6, "budgetMs": 5000}
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def session(settings: dict[str, Any]) -> AsyncIterator[Editor]:
-    async with ready_session(settings) as editor:
-        yield editor
 
 
 @pytest.fixture
