@@ -14,6 +14,7 @@ from support.tiny_models import TINY, randomize, train_tokenizer
 from engine.models.embedded.network import Network
 from engine.models.embedded.shape import Shape
 from engine.training import config as training_config
+from engine.training.convert import END, SPECIALS
 from engine.training.export import export
 
 ROOT = Path(__file__).parent.parent
@@ -38,20 +39,24 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def slow_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a model that writes 512 tokens left to right, which takes long enough to be cancelled."""
+    """Return the folder of a model that writes left to right without an end, long enough to be cancelled."""
     return _save_random(
         tmp_path_factory.mktemp("slow-model"),
         attrs.evolve(TINY, width=768, heads=12, head_width=64, hidden=3072, layers=12, context_tokens=2048),
+        ends=False,
     )
 
 
-def _save_random(folder: Path, shape: Shape) -> Path:
+def _save_random(folder: Path, shape: Shape, *, ends: bool = True) -> Path:
     tokenizer = train_tokenizer((path.read_text() for path in source_paths()), shape.vocabulary)
     tokenizer.save(str(folder / "tokenizer.json"))
     cpu = training_config.load_config(ROOT / "engine" / "training" / "cpu.toml")
     torch.manual_seed(1)
     network = Network(shape)
     randomize(network, 0.3)
+    if not ends:
+        with torch.no_grad():
+            network.embed.weight[SPECIALS.index(END)] = 0  # some other token is always likelier
     config = attrs.evolve(
         cpu,
         name="tiny",

@@ -8,7 +8,6 @@ import pytest
 import pytest_asyncio
 from support.lsp_editor import Editor, engine_home, ready_session
 from support.recording_engine import RecordingEngine
-from support.remote_server import ModelServer
 
 
 @pytest.fixture(scope="module")
@@ -16,11 +15,6 @@ def settings(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     """Settings that use the tiny model and show all that it writes, with an engine for the tests of a module."""
     with engine_home(tmp_path_factory.mktemp("runtime"), tiny_model):
         yield {"model": str(tiny_model), "threads": 1, "gate": 0, "budgetMs": 2000, "maxTokens": 8}
-
-
-@pytest.fixture(scope="module")
-def server(module_server: ModelServer) -> ModelServer:
-    return module_server
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

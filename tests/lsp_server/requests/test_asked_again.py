@@ -17,6 +17,11 @@ from support.scripted_model import guesses
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
+@pytest.fixture(scope="module")
+def server(module_server: ModelServer) -> ModelServer:
+    return module_server
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def session(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Editor]:
     model = server.model("openai")

@@ -20,6 +20,11 @@ START = "self.connect("
 
 
 @pytest.fixture(scope="module")
+def server(module_server: ModelServer) -> ModelServer:
+    return module_server
+
+
+@pytest.fixture(scope="module")
 def settings(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     model = server.model("openai")
     with engine_home(tmp_path_factory.mktemp("runtime"), model):

@@ -18,6 +18,11 @@ CALL: Written = [("connect", 0.9), ("(host)", 0.9)]
 
 
 @pytest.fixture(scope="module")
+def server(module_server: ModelServer) -> ModelServer:
+    return module_server
+
+
+@pytest.fixture(scope="module")
 def settings(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     model = server.model("openai")
     with engine_home(tmp_path_factory.mktemp("runtime"), model):
