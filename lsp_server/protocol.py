@@ -72,11 +72,22 @@ def _handed_on(method: str) -> Any:
     return hand_on
 
 
+class _Open(dict[Any, Any]):
+    """What is asked and not answered. pygls goes through it at a shutdown and cancels, which takes items out."""
+
+    def items(self) -> Any:
+        return list(super().items())
+
+
 class MidspanProtocol(LanguageServerProtocol):
     """Document notifications go to the server's handlers only.
 
     pygls would keep each text in its own workspace too, and split it into lines again at every keystroke.
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._request_futures = _Open()
 
     lsp_text_document__did_open = _handed_on(types.TEXT_DOCUMENT_DID_OPEN)
     lsp_text_document__did_change = _handed_on(types.TEXT_DOCUMENT_DID_CHANGE)

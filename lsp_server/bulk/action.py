@@ -52,13 +52,18 @@ class DraftFile:
     @classmethod
     def found(cls, uri: str, path: str, found: Found, reason: str) -> "DraftFile":
         """Return the draft of what a search found. In a file with syntax errors every place is doubtful."""
+        doubts = {one.span: one.reason for one in found.edit.doubtful}
         if found.edit.has_errors:
             reason += "; this file has syntax errors"
         elif found.edit.unknown:
             reason += f"; nothing here defines {', '.join(f'`{name}`' for name in found.edit.unknown)}"
         is_doubtful = found.edit.has_errors or bool(found.edit.unknown)
         full = found.target.full if found.target.folder else ""
-        blocks = _explained(found.blocks, reason, is_doubtful)
+        blocks = tuple(
+            attrs.evolve(block, doubtful=True, reason=f"{block.reason}; {doubt}") if doubt else block
+            for block in _explained(found.blocks, reason, is_doubtful)
+            for doubt in [next((doubts[span] for span in block.spans if span in doubts), "")]
+        )
         return cls(uri, path, full, found.edit, blocks, _explained(found.following, reason))
 
     @property

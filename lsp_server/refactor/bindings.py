@@ -24,6 +24,8 @@ _BINDER = re.compile(
 )
 _VERSION = re.compile(r"^v\d+$")
 SCRIPTS = frozenset({"javascript", "typescript", "typescriptreact"})
+NAMES_ALL = SCRIPTS | {"python"}
+"""Languages where a file defines or imports each name that it uses, apart from those of the language."""
 _TABLES: "WeakKeyDictionary[Syntax, ImportTable]" = WeakKeyDictionary()
 
 

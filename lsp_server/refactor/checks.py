@@ -6,6 +6,7 @@ import attrs
 
 from lsp_server.refactor.bindings import (
     BROUGHT,
+    NAMES_ALL,
     SCRIPTS,
     UNKNOWN,
     Binding,
@@ -70,7 +71,7 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         or _more_arguments(place)
         or _super_as_value(place)
         or _several_values(place)
-        or _captured(place)
+        or _captured(place, scopes)
         or _between_tags(place)
         or _taken_target(rule, node, scopes)
         or unmet(rule.needs, node, rule.language)
@@ -193,13 +194,19 @@ def _several_values(place: Place) -> str | None:
     return None
 
 
-def _captured(place: Place) -> str | None:
-    """Return a reason if the place uses a name that the edit binds to something else."""
+def _captured(place: Place, scopes: Scopes) -> str | None:
+    """Return a reason if the place uses a name that the edit binds to something else.
+
+    Where a file names all that it uses, a name that nothing binds waits for the edit: a parameter that is not there.
+    """
+    names_all = place.rule.language in NAMES_ALL and not scopes.imports_everything()
     for bound in place.match.bounds:
         if isinstance(bound.item, Hole | Rest):
-            for name in (leaf.text for node in bound.nodes for leaf in node.leaves()):
-                if name in place.rule.binds:
-                    return f"`{name}`, which the edit binds, is used here"
+            for leaf in (leaf for node in bound.nodes for leaf in node.leaves()):
+                if leaf.text not in place.rule.binds:
+                    continue
+                if not names_all or leaf.text in BROUGHT or scopes.binding(leaf.text, leaf) != UNKNOWN:
+                    return f"`{leaf.text}`, which the edit binds, is used here"
     return None
 
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import unified_diff
 from pathlib import Path
@@ -24,7 +25,7 @@ from engine.reading import read_text
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import LANGUAGES, language_for
 from lsp_server.refactor.example import Example, NoRule, changed_files
-from lsp_server.refactor.file_edit import FileEdit, counted
+from lsp_server.refactor.file_edit import DOUBTFUL, FileEdit, counted
 from lsp_server.refactor.learn import learn
 from lsp_server.refactor.notation import described, rules_of_code, with_contexts
 from lsp_server.refactor.pattern import RuleSet, literals
@@ -38,6 +39,8 @@ FAILED = 1
 BAD_INPUT = 2
 LEFT_OUT = 3
 """The exit status when all is done, but some places that fit were left out."""
+MOST_SHOWN = 100
+"""So many places that were left out for one reason have a line each."""
 
 app = typer.Typer(
     name="midspan refactor", no_args_is_help=True, add_completion=False, pretty_exceptions_show_locals=False
@@ -70,6 +73,7 @@ def repeat(
     diff: Annotated[bool, typer.Option("--diff", help="Print a unified diff. This is the default.")] = False,
     apply: Annotated[bool, typer.Option("--apply", help="Write the files.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON: edits, places, and what was left out.")] = False,
+    doubtful: Annotated[bool, typer.Option("--doubtful", "--all", help="Edit the doubtful places too.")] = False,
     max_places: Annotated[int, typer.Option(min=1, help="The most places.")] = Caps().places,
     max_files: Annotated[int, typer.Option(min=1, help="The most files that are searched.")] = Caps().files,
     max_seconds: Annotated[float, typer.Option(min=0.1, help="The most seconds of searching.")] = Caps().seconds,
@@ -91,7 +95,7 @@ def repeat(
         for reason in one.reasons:
             typer.echo(f"{one.language}: not learned: {reason}", err=True)
     caps = Caps(max_files, max_places, max_seconds)
-    found, progress = _search(rules, targets, caps)
+    found, progress = _search(rules, targets, caps, with_doubtful=doubtful)
     if json:
         typer.echo(as_json(found, progress))
     elif not apply:
@@ -213,7 +217,9 @@ def _learned(examples: Sequence[tuple[Language, Example]], nothing: str) -> list
     return rules
 
 
-def _search(rules: Sequence[RuleSet], targets: Sequence[Target], caps: Caps) -> tuple[list[Found], Progress]:
+def _search(
+    rules: Sequence[RuleSet], targets: Sequence[Target], caps: Caps, *, with_doubtful: bool
+) -> tuple[list[Found], Progress]:
     columns = (TextColumn("searching"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[places]} places"))
     with Bar(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
         task = bar.add_task("", total=len(targets), places=0)
@@ -221,7 +227,7 @@ def _search(rules: Sequence[RuleSet], targets: Sequence[Target], caps: Caps) -> 
         def report(progress: Progress) -> None:
             bar.update(task, completed=progress.searched, places=progress.places)
 
-        return asyncio.run(search(rules, targets, caps, report))
+        return asyncio.run(search(rules, targets, caps, report, with_doubtful=with_doubtful))
 
 
 def save_all(found: Sequence[Found]) -> bool:
@@ -242,7 +248,9 @@ def _summary(found: Sequence[Found], progress: Progress, done: str) -> None:
     places = sum(len(one.edit.places) for one in found)
     files = sum(bool(one.edit.edits) for one in found)
     left_out = sum(len(one.edit.left_out) for one in found)
-    typer.echo(f"{counted(places, 'place')} in {counted(files, 'file')} {done}, {left_out} left out", err=True)
+    doubtful = sum(omission.reason.startswith(DOUBTFUL) for one in found for omission in one.edit.left_out)
+    more = f", {doubtful:,} of them doubtful: --doubtful takes them" if doubtful else ""
+    typer.echo(f"{counted(places, 'place')} in {counted(files, 'file')} {done}, {left_out} left out{more}", err=True)
 
 
 def leave(error: MidspanError) -> NoReturn:
@@ -288,10 +296,16 @@ def as_json(found: Sequence[Found], progress: Progress) -> str:
 
 
 def omissions(found: Sequence[Found]) -> Iterator[str]:
-    """Yield one line for each place that was left out."""
+    """Yield one line for each place that was left out, and one for those beyond MOST_SHOWN of a reason."""
+    seen: Counter[str] = Counter()
     for one in found:
         for omission in one.edit.left_out:
-            yield plain(f"{shown_path(one)}:{omission.span.line + 1}: left out: {omission.reason}")
+            seen[omission.reason] += 1
+            if seen[omission.reason] <= MOST_SHOWN:
+                yield plain(f"{shown_path(one)}:{omission.span.line + 1}: left out: {omission.reason}")
+    for reason, count in seen.items():
+        if count > MOST_SHOWN:
+            yield plain(f"midspan: {counted(count - MOST_SHOWN, 'more place')} left out: {reason}")
 
 
 def unknown_names(found: Sequence[Found]) -> Iterator[str]:

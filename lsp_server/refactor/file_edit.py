@@ -14,6 +14,8 @@ from lsp_server.refactor.syntax import PARSE_SECONDS
 
 _Place = TypeVar("_Place")
 Step = Literal["same", "taken", "undone", "other"]
+DOUBTFUL = "doubtful: "
+"""The start of the reason of a place that fits, and is left out because it may mean something else."""
 _MOST_LINES = 12
 """A place of more lines is shown by the lines that change, so that it does not take the places inside of it along."""
 
@@ -65,6 +67,7 @@ class FileEdit:
 
     `digest` names the text that the edits are for, see `digest_of`. `has_errors` says that a rule was applied to a text
     with syntax errors. `unknown` has the names that the edits use, and that nothing in the file defines or imports.
+    `doubtful` are those of the places that may mean something else, each with why.
     """
 
     path: str
@@ -74,6 +77,7 @@ class FileEdit:
     left_out: tuple[Omission, ...] = ()
     has_errors: bool = False
     unknown: tuple[str, ...] = ()
+    doubtful: tuple[Omission, ...] = ()
 
     def applied(self, text: str) -> str:
         """Return the text after the edits."""

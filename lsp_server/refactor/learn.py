@@ -9,6 +9,7 @@ from lsp_server.languages.language import Language
 from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, declares, import_edit, imports_of
 from lsp_server.refactor.checks import dropped_parameter
 from lsp_server.refactor.difference import Change, Sort, difference, sort_of
+from lsp_server.refactor.doubts import is_syntax_alone, receivers_of
 from lsp_server.refactor.example import Example, NoRule, parsed
 from lsp_server.refactor.generalise import Sides, generalise, is_other_literal, is_prose
 from lsp_server.refactor.grammar import SELF, is_access, is_callee, is_fixed_name, is_name, receiver_of, root_level
@@ -163,6 +164,8 @@ def _learn_change(change: Change, before: Syntax, after: Syntax, is_code: bool) 
         uses=uses_of(change.before, change.after, sides.pattern),
         spreads=spread_value(change) is not None,
         unread=tuple(name for name in rule.binds if _count(name, change.after) == 1),
+        is_syntax=not is_code and is_syntax_alone(sides.pattern, sides.template),
+        receivers=frozenset() if is_code else receivers_of(match),
     )
     unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _is_used_as_thing(leaf))
     return Learned(rule, sort_of(change, scopes), unknown)
@@ -237,7 +240,8 @@ def put(learned: list[Learned], new: Learned) -> None:
         uses = old.rule.uses | new.rule.uses if old.rule.uses and new.rule.uses else frozenset[str]()
         is_equal = old.rule.pattern == new.rule.pattern and old.rule.template == new.rule.template
         if is_equal and _limits(old.rule) == _limits(new.rule):
-            learned[index] = attrs.evolve(old, rule=attrs.evolve(old.rule, uses=uses))
+            receivers = old.rule.receivers | new.rule.receivers
+            learned[index] = attrs.evolve(old, rule=attrs.evolve(old.rule, uses=uses, receivers=receivers))
             return
         sides = unify(old.rule, new.rule)
         if sides is not None:
@@ -253,6 +257,8 @@ def put(learned: list[Learned], new: Learned) -> None:
                 unbound=tuple(name for name in old.rule.unbound if name in new.rule.unbound),
                 needs=old.rule.needs if old.rule.needs == new.rule.needs else _joined_needs(old.rule, new.rule),
                 uses=uses,
+                is_syntax=False,  # a second example says that more is meant
+                receivers=frozenset(),
             )
             learned[index] = Learned(rule, old.sort)
             return

@@ -177,6 +177,8 @@ class Rule:
     of the function around a place, see surroundings.py. `uses` says how the example uses what changed, and so must a
     place; it is empty where that does not matter. `spreads` says that it only takes more out of a value, and `unread`
     are those of `binds` that it does not use itself. `drops_used` says that the example uses a parameter that it drops.
+    `is_syntax` says that no name tells what is meant, and `receivers` what the varying receivers of the examples are
+    called, see doubts.py.
     """
 
     language: str
@@ -198,6 +200,8 @@ class Rule:
     spreads: bool = False
     unread: tuple[str, ...] = ()
     drops_used: bool = False
+    is_syntax: bool = False
+    receivers: frozenset[str] = frozenset()
 
 
 @attrs.frozen

@@ -60,7 +60,11 @@ def recent_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> R
         return None
     edit = _rewritten(recent.rules, edits, language_id, path)
     found = _without_done(recent.rules, edit, edits, language_id, path)
-    return RecentPlaces(recent, found, _one_by_one(edit, edits) if recent.is_telling else Places())
+    if not recent.is_telling:
+        return RecentPlaces(recent, found)
+    if edit.doubtful:
+        edit = _rewritten(recent.rules, edits, language_id, path, {*edit.places} - {one.span for one in edit.doubtful})
+    return RecentPlaces(recent, found, _one_by_one(edit, edits))
 
 
 def former_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> RecentPlaces | None:
@@ -102,8 +106,8 @@ def found_in(rules: RuleSet, text: str, language_id: str, path: str) -> Found:
 
 
 def places_in(rules: RuleSet, text: str, language_id: str, path: str) -> Places:
-    """Return where rules fit in a text, place by place."""
-    return by_place(rewrite(rules, path, text, language_for(language_id, path)), text)
+    """Return where rules surely fit in a text, place by place."""
+    return by_place(rewrite(rules, path, text, language_for(language_id, path), with_doubtful=False), text)
 
 
 def places_of_files(rules: RuleSet, targets: Sequence[Target]) -> list[tuple[int, str, Places]]:

@@ -22,11 +22,12 @@ class LeftOut(Exception):
 
 @attrs.frozen(eq=False)
 class Place:
-    """A match of a rule, with the layout of the rule."""
+    """A match of a rule, with the layout of the rule. `doubt` says why it may mean something else; it may be empty."""
 
     rule: Rule
     match: Match
     layout: Layout
+    doubt: str = ""
 
 
 @attrs.frozen(eq=False)

@@ -10,10 +10,21 @@ import tree_sitter
 
 from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language
-from lsp_server.refactor.bindings import SCRIPTS, UNKNOWN, Scopes, imports_of
+from lsp_server.refactor.bindings import NAMES_ALL, SCRIPTS, UNKNOWN, Scopes, imports_of
 from lsp_server.refactor.candidates import in_macros, may_have_place, near_patterns, near_places, other_syntax
 from lsp_server.refactor.checks import Done, done_spans, is_same_thing, why_not
-from lsp_server.refactor.file_edit import FileEdit, Omission, Ranges, Span, digest_of, edited, is_sound, sound_parts
+from lsp_server.refactor.doubts import doubt_of
+from lsp_server.refactor.file_edit import (
+    DOUBTFUL,
+    FileEdit,
+    Omission,
+    Ranges,
+    Span,
+    digest_of,
+    edited,
+    is_sound,
+    sound_parts,
+)
 from lsp_server.refactor.import_edits import import_edits
 from lsp_server.refactor.layout import ByteEdit, Output, deleted_line, edits_of, in_order, layout_of
 from lsp_server.refactor.matching import Match, matches
@@ -22,8 +33,6 @@ from lsp_server.refactor.render import File, LeftOut, Place, render
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, indent_unit, parse, syntax_of
 
 _WITH_MACROS = frozenset({"rust", "c", "cpp"})
-_NAMES_ALL = SCRIPTS | {"python"}
-"""Languages where a file defines or imports each name that it uses, apart from those of the language."""
 _FAMILIES = (SCRIPTS, frozenset({"c", "cpp"}))
 
 
@@ -53,10 +62,18 @@ def _may_have_place(rule: Rule, tree: tree_sitter.Tree, data: bytes, language: L
     return any(may_have_place(pattern, tree, data, language) for pattern in _patterns(rule))
 
 
-def rewrite(rules: RuleSet, path: str, text: str, language: Language, only: Collection[Span] | None = None) -> FileEdit:
+def rewrite(
+    rules: RuleSet,
+    path: str,
+    text: str,
+    language: Language,
+    only: Collection[Span] | None = None,
+    *,
+    with_doubtful: bool = True,
+) -> FileEdit:
     """Return the edits of a file by all rules that fit its language: of all places, or of these only.
 
-    The file is not written.
+    The file is not written. Doubtful places are edited too, or left out.
     """
     source = Source.of(text)
     fitting = [rule for rule in rules.rules if fits_language(rule, language)]
@@ -66,7 +83,9 @@ def rewrite(rules: RuleSet, path: str, text: str, language: Language, only: Coll
     if tree is None or not any(_may_have_place(rule, tree, source.data, language) for rule in fitting):
         return FileEdit(path)
     try:
-        return _Rewriting(rules, fitting, source, syntax_of(tree, source.data, language)).edit(path, only)
+        return _Rewriting(rules, fitting, source, syntax_of(tree, source.data, language)).edit(
+            path, only, with_doubtful
+        )
     except RecursionError:  # generated code can be nested deeper than Python's stack
         return FileEdit(path, digest_of(text), left_out=(Omission(Span(0, len(text), 0), "it is nested too deeply"),))
 
@@ -80,8 +99,12 @@ class _Rewriting:
         self._own = _own_spans(rules, source)
         self._left_out: dict[tuple[int, int], str] = {}
 
-    def edit(self, path: str, only: Collection[Span] | None) -> FileEdit:
+    def edit(self, path: str, only: Collection[Span] | None, with_doubtful: bool) -> FileEdit:
         places = self._places()
+        for place in places if not with_doubtful else ():
+            if place.doubt:
+                self._leave_out(place, DOUBTFUL + place.doubt)
+        places = [place for place in places if with_doubtful or not place.doubt]
         if only is not None:
             places = [place for place in places if self._span(place.match.start, place.match.end) in only]
         if not places:
@@ -114,11 +137,12 @@ class _Rewriting:
             self._omissions(),
             has_errors=self._syntax.errors > 0,
             unknown=self._unknown(done),
+            doubtful=tuple(Omission(span, one.doubt) for span, one in zip(spans, done, strict=True) if one.doubt),
         )
 
     def _unknown(self, places: Sequence[Place]) -> tuple[str, ...]:
         """Return the names that the edits of places use, and that nothing defines in a file that has to name all."""
-        if self._syntax.language.id not in _NAMES_ALL or self._scopes.imports_everything():
+        if self._syntax.language.id not in NAMES_ALL or self._scopes.imports_everything():
             return ()
         added = {one.bound for one in self._rules.imports.added}
         return tuple(
@@ -142,7 +166,7 @@ class _Rewriting:
             for match in matches(rule.pattern, self._syntax):
                 if done.has(match) or not match.end > match.start:
                     continue
-                place = Place(rule, match, layout)
+                place = Place(rule, match, layout, doubt_of(rule, match, self._own))
                 reason = why_not(place, self._scopes, self._rules.imports, self._own is not None)
                 if reason is not None:
                     self._leave_out(place, reason)

@@ -244,16 +244,19 @@ async def search(
     caps: Caps,
     report: Callable[[Progress], None],
     few: int = _FEW,
+    *,
+    with_doubtful: bool = True,
 ) -> tuple[list[Found], Progress]:
     """Return the files that the rules change or leave places out in, by path.
 
     `report` is called after each group of files, and what it raises ends the search with its processes. A search that
-    reaches a cap ends there, and its progress says so. Up to `few` files are searched in this process.
+    reaches a cap ends there, and its progress says so. Up to `few` files are searched in this process. Doubtful places
+    are edited too, or left out.
     """
     progress = Progress(min(len(targets), caps.files))
     if len(targets) > caps.files:
         progress.reached.append(f"only the first {caps.files} of {len(targets)} files were searched")
-    examine, chunks = functools.partial(examined, rules), _chunks(targets[: caps.files])
+    examine, chunks = functools.partial(examined, rules, with_doubtful=with_doubtful), _chunks(targets[: caps.files])
     found: list[Found] = []
     deadline = time.monotonic() + caps.seconds
     here = progress.files <= few
@@ -288,7 +291,7 @@ async def _in_turn(
         yield index, examine(chunk)
 
 
-def examined(rules: Sequence[RuleSet], targets: Sequence[Target]) -> list[Found]:
+def examined(rules: Sequence[RuleSet], targets: Sequence[Target], *, with_doubtful: bool = True) -> list[Found]:
     """Return the files that the rules change or leave places out in.
 
     All places of a file are left out that says that it is generated, or is not UTF-8.
@@ -307,7 +310,7 @@ def examined(rules: Sequence[RuleSet], targets: Sequence[Target]) -> list[Found]
                 found.append(Found(target, FileEdit(target.path, left_out=(reason,))))
             continue
         for one in fitting:
-            edit = rewrite(one, target.path, text, language)
+            edit = rewrite(one, target.path, text, language, with_doubtful=with_doubtful)
             if edit.edits or edit.left_out:
                 if edit.places and is_generated(text):
                     reason = Omission.of(Source.of(text), edit.places[0], "the file says that it is generated")

@@ -49,11 +49,11 @@ class Server:
         self._process = process
 
     @classmethod
-    async def start(cls, *command: str, editor: int | None = None) -> "Server":
+    async def start(cls, *command: str, editor: int | None = None, **capabilities: object) -> "Server":
         """Start the server for the editor with this process id, and wait until it has answered initialize."""
         arguments = command or ("-m", "lsp_server")
         server = cls(await asyncio.create_subprocess_exec(sys.executable, *arguments, stdin=PIPE, stdout=PIPE))
-        await server.ask("initialize", {"processId": editor, "rootUri": None, "capabilities": {}})
+        await server.ask("initialize", {"processId": editor, "rootUri": None, "capabilities": capabilities})
         return server
 
     def send(self, message: Mapping[str, Any]) -> None:
@@ -61,15 +61,16 @@ class Server:
         assert self._process.stdin is not None
         self._process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
 
-    async def ask(self, method: str, params: object = None) -> None:
-        """Send a request and wait for its answer."""
+    async def ask(self, method: str, params: object = None) -> dict[str, Any]:
+        """Send a request and return its answer."""
         self.send({"id": method, "method": method, "params": params})
         assert self._process.stdout is not None
         while True:
             head = await asyncio.wait_for(self._process.stdout.readuntil(b"\r\n\r\n"), PATIENCE_S)
             body = await self._process.stdout.readexactly(int(head.split(b":")[1].split()[0]))
-            if json.loads(body).get("id") == method:
-                return
+            answer: dict[str, Any] = json.loads(body)
+            if answer.get("id") == method:
+                return answer
 
     def close_input(self) -> None:
         assert self._process.stdin is not None
@@ -115,3 +116,11 @@ async def test_exit_ends_the_process_though_its_input_stays_open() -> None:
 
     server.send({"method": "exit", "params": None})
     await server.ended()
+
+
+async def test_a_server_that_is_still_starting_shuts_down_without_an_error() -> None:
+    server = await Server.start(workspace={"configuration": True})
+    server.send({"method": "initialized", "params": {}})  # the server asks for its settings, and gets no answer
+    assert (await server.ask("shutdown")).get("error") is None
+    server.send({"method": "exit"})
+    assert await server.ended() == 0

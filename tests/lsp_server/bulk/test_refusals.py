@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
-from support.bulk_editor import IN_WORKSPACE, BulkEditor, changes_of, edited
+from support.bulk_editor import IN_FILE, IN_WORKSPACE, BulkEditor, changes_of, edited
 from support.lsp_editor import eventually
 
 CALL = "import http\n\nhttp.get(two)\n"
@@ -153,6 +153,21 @@ async def test_places_in_a_file_with_syntax_errors_are_doubtful(editor: BulkEdit
 
     assert [(one.path, one.doubtful) for one in shown.places] == [("broken.py", True), ("other.py", False)]
     assert shown.places[0].reason == "as in app.py:3; this file has syntax errors"
+
+
+async def test_a_place_that_may_mean_something_else_is_doubtful(editor: BulkEditor, project: Path) -> None:
+    (project / "app.py").write_text(
+        "def f(pump, music):\n    pump.stop()\n    print(1)\n    pump.stop()\n    music.stop()\n"
+    )
+    await editor.begin(project, preview=True)
+    editor.show(project / "app.py")
+    editor.replace("pump.stop()\n    print", "pump.halt()\n    print")
+    shown = await editor.bulk_edit(IN_FILE)
+    assert [(one.before.strip(), one.doubtful) for one in shown.places] == [
+        ("pump.stop()", False),
+        ("music.stop()", True),
+    ]
+    assert shown.places[1].reason.startswith("as in app.py:2; its receiver is another one than in the example")
 
 
 async def test_an_editor_that_asks_about_places_is_told_which_are_doubtful(editor: BulkEditor, project: Path) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from support.git_folder import git, repository
 
+from lsp_server.refactor.command import MOST_SHOWN
+
 FILES = {
     "a.py": "import os\nx = os.getcwd()\n",
     "b.py": "import os\n\n\ndef f(os):\n    return os.getcwd()\n",
@@ -60,6 +62,27 @@ def test_the_edits_of_the_working_tree_are_examples(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("from pathlib import Path\nx = Path.cwd()\n")
     done = refactor(tmp_path, ".", "--since", "HEAD", "--apply")
     assert (tmp_path / "c.py").read_text() == "from pathlib import Path\n\nprint(Path.cwd())\n", done.stderr
+
+
+def test_doubtful_places_are_listed_and_edited_only_if_they_are_asked_for(tmp_path: Path) -> None:
+    texts = {f"{name}.py": f"def f({name}):\n    {name}.stop()\n" for name in ("pump", "music")}
+    repository(tmp_path, {**texts, "old": texts["pump.py"], "new.py": texts["pump.py"].replace("stop", "halt")})
+    command = ("pump.py", "music.py", "--example", "old", "new.py", "--apply")
+    done = refactor(tmp_path, *command)
+    assert "music.py:2: left out: doubtful: its receiver is another one" in done.stderr
+    assert "1 place in 1 file edited, 1 left out, 1 of them doubtful: --doubtful takes them" in done.stderr
+    assert (done.returncode, (tmp_path / "music.py").read_text()) == (3, texts["music.py"])
+    again = refactor(tmp_path, *command, "--doubtful")
+    assert (again.returncode, (tmp_path / "music.py").read_text()) == (0, texts["music.py"].replace("stop", "halt"))
+
+
+def test_so_many_places_of_a_reason_have_a_line_each(tmp_path: Path) -> None:
+    example = "def f(pump):\n    pump.stop()\n"
+    text = example + "def g(music):\n    music.stop()\n" * (MOST_SHOWN + 2)
+    repository(tmp_path, {"a.py": text, "old": example, "new.py": example.replace("stop", "halt")})
+    done = refactor(tmp_path, "a.py", "--example", "old", "new.py")
+    assert done.stderr.count("a.py:") == MOST_SHOWN
+    assert "midspan: 2 more places left out: doubtful: its receiver" in done.stderr
 
 
 def test_two_files_are_an_example(tmp_path: Path) -> None:

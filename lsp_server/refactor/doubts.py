@@ -1,0 +1,122 @@
+"""Why a place that fits a rule may still mean something else: it is shown, and edited only if the user takes it."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lsp_server.refactor.bindings import BROUGHT
+from lsp_server.refactor.grammar import SELF, callee_of, is_call, is_name, receiver_of
+from lsp_server.refactor.matching import Match
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, items
+from lsp_server.refactor.surroundings import function_around
+from lsp_server.refactor.syntax import Node
+
+_PLAIN_KIND = re.compile(
+    r"^(primitive|predefined|integral|floating_point|boolean|void)_?\w*type(_specifier|_identifier)?$"
+)
+_PLAIN_TYPES = {name for name in BROUGHT if name.islower()} | {"String", "Object", "any"}
+# Words of any code; others, such as "assert" and "except", say what is meant.
+_COMMON = frozenset(
+    {"for", "in", "of", "as", "if", "else", "while", "do", "then", "end", "return", "async", "await"}
+    | {"def", "function", "func", "fn", "fun", "class", "type", "struct", "var", "let", "const", "new"}
+    | {"static", "public", "private", "protected", "pub", "export", "default"}
+)
+_SEVERAL_WORDS = re.compile(r"^__|[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z]")
+
+
+def is_syntax_alone(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> bool:
+    """Return whether no name, literal or rare word of a pattern says what is meant: `for $X in $Y`, `int`.
+
+    The parameters that the pattern itself declares say nothing, nor does the start of a function's name where the edit
+    changes its parameters. The same tokens with other white space are sure: `else if` becomes `elseif`.
+    """
+    if _tokens(pattern) == _tokens(template):
+        return False
+    is_prefix_enough = _parameters(pattern) == _parameters(template)
+    return not any(_says(one, frozenset(), is_prefix_enough) for one in pattern)
+
+
+def receivers_of(match: Match | None) -> frozenset[str]:
+    """Return what the receivers that vary are called in a place: `sock` for `self.sock`, `get()` for `a.get(1)`."""
+    return frozenset(_called(node) for node in _receivers(match)) if match is not None else frozenset()
+
+
+def doubt_of(rule: Rule, match: Match, own: Sequence[tuple[int, int]] | None) -> str:
+    """Return why a place may mean something else than the example, as a phrase; "" if nothing says so.
+
+    `own` are the parts of this text that are examples; None if it has none.
+    """
+    if rule.is_syntax and not (own and _is_near(match.nodes[0], own)) and not _is_asked_for(rule, match):
+        return "only its syntax is as in the example"
+    if rule.receivers and _has_short_name(rule) and not receivers_of(match) <= rule.receivers:
+        return "its receiver is another one than in the example, and may have another type"
+    return ""
+
+
+def _tokens(patterns: Sequence[Pattern]) -> str:
+    return "".join(item.text if isinstance(item, Leaf) else getattr(item, "name", "") for item in items(patterns))
+
+
+def _says(pattern: Pattern, bound: frozenset[str], is_prefix_enough: bool, around: str = "") -> bool:
+    if isinstance(pattern, Branch):
+        if pattern.kind == "sized_type_specifier" and len(pattern.children) > 1:
+            return True  # `unsigned char` is no type of everything
+        declared = items((pattern,)) if "parameter" in pattern.kind else iter(())
+        if pattern.kind == "arrow_function":  # a single parameter needs no list
+            declared = (child for child in pattern.children if isinstance(child, Leaf))
+        bound |= {item.text for item in declared if isinstance(item, Leaf) and item.kind == "identifier"}
+        return any(_says(child, bound, is_prefix_enough, pattern.kind) for child in pattern.children)
+    if isinstance(pattern, Hole):
+        return bool(pattern.prefix) and is_prefix_enough
+    if not isinstance(pattern, Leaf) or pattern.text in SELF | bound:
+        return False
+    is_plain = "type" in pattern.kind + around and pattern.text in _PLAIN_TYPES
+    if is_plain or _PLAIN_KIND.search(pattern.kind) or _PLAIN_KIND.search(around):
+        return False
+    return pattern.named or (pattern.text.isalpha() and pattern.text not in _COMMON)
+
+
+def _is_near(node: Node, own: Sequence[tuple[int, int]]) -> bool:
+    """Return whether a place is in the same function as an example."""
+    function = function_around(node)
+    return function is not None and any(function.start <= start and end <= function.end for start, end in own)
+
+
+def _is_asked_for(rule: Rule, match: Match) -> bool:
+    """Return whether the body of a place uses each parameter that the edit adds."""
+    added = _parameters(rule.template) - _parameters(rule.pattern)
+    inner = (node for bound in match.bounds if isinstance(bound.item, Rest) for node in bound.nodes)
+    return bool(added) and added <= {leaf.text for node in inner for leaf in node.leaves() if is_name(leaf)}
+
+
+def _parameters(patterns: Sequence[Pattern], *, is_inside: bool = False) -> set[str]:
+    """Return the constant names in lists of parameters."""
+    found: set[str] = set()
+    for one in patterns:
+        if isinstance(one, Branch):
+            found |= _parameters(one.children, is_inside=is_inside or "parameter" in one.kind)
+        elif isinstance(one, Leaf) and one.named and is_inside:
+            found.add(one.text)
+    return found
+
+
+def _has_short_name(rule: Rule) -> bool:
+    """Return whether a rule has no more than one name, of one word, as many classes may have it: `send`, `get`."""
+    names = {item.text for item in items(rule.pattern) if isinstance(item, Leaf) and item.named} - SELF
+    return len(names) == 1 and not any(map(_SEVERAL_WORDS.search, names))
+
+
+def _receivers(match: Match) -> Iterator[Node]:
+    """Yield what a place has for the receivers that vary."""
+    for bound in match.bounds:
+        if isinstance(bound.item, Hole) and len(bound.nodes) == 1:
+            node = bound.nodes[0]
+            if node.parent is not None and node.parent.kind == "variable_name":  # PHP's $x has two tokens
+                node = node.parent
+            if node.parent is not None and receiver_of(node.parent) is node:
+                yield node
+
+
+def _called(receiver: Node) -> str:
+    callee = callee_of(receiver) if is_call(receiver) else None
+    names = [leaf.text for leaf in (callee if callee is not None else receiver).leaves() if leaf.named]
+    return (names[-1] if names else receiver.text) + ("()" if callee is not None else "")

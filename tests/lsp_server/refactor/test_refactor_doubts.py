@@ -1,0 +1,126 @@
+"""Which places fit a rule and may still mean something else: they are edited only if the user takes them."""
+
+import pytest
+
+from lsp_server.languages.registry import language_for
+from lsp_server.refactor.example import Example
+from lsp_server.refactor.file_edit import DOUBTFUL, FileEdit
+from lsp_server.refactor.learn import learn
+from lsp_server.refactor.notation import rules_of_code
+from lsp_server.refactor.rewrite import rewrite
+
+SYNTAX = "only its syntax is as in the example"
+RECEIVER = "its receiver is another one than in the example, and may have another type"
+
+
+def sure_edit(language_id: str, text: str, *examples: tuple[str, str]) -> FileEdit:
+    """Return the edit of the places that are sure."""
+    language = language_for(language_id, "")
+    rules = learn([Example(*one) for one in examples], language)
+    return rewrite(rules, "file", text, language, with_doubtful=False)
+
+
+def doubts(edit: FileEdit) -> list[str]:
+    return [one.reason.removeprefix(DOUBTFUL) for one in edit.left_out if one.reason.startswith(DOUBTFUL)]
+
+
+STOPS = {
+    "python": ("def f(pump):\n    pump.stop()\n", "def g(self, music):\n    self.pump.stop()\n    music.stop()\n"),
+    "javascript": ("function f(pump) { pump.stop(); }\n", "function g(music) { this.pump.stop(); music.stop(); }\n"),
+    "go": (
+        "package p\n\nfunc f(pump P) { pump.stop() }\n",
+        "package p\n\nfunc g(pump P, music M) { pump.stop(); music.stop() }\n",
+    ),
+    "java": (
+        "class A { void f(Pump pump) { pump.stop(); } }\n",
+        "class B { void g(Pump pump, Music music) { pump.stop(); music.stop(); } }\n",
+    ),
+    "php": (
+        "<?php\nfunction f($pump) { $pump->stop(); }\n",
+        "<?php\nfunction g($pump, $music) { $pump->stop(); $music->stop(); }\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", STOPS)
+def test_a_method_of_one_word_of_another_receiver_is_doubtful(language: str) -> None:
+    before, text = STOPS[language]
+    edit = sure_edit(language, text, (before, before.replace("stop", "halt")))
+    assert edit.applied(text) == text.replace("stop", "halt", 1)
+    assert doubts(edit) == [RECEIVER]
+
+
+def test_a_second_example_makes_its_receiver_sure() -> None:
+    examples = [(one, one.replace("stop", "halt")) for one in (STOPS["python"][0], "def f(valve):\n    valve.stop()\n")]
+    text = "def g(valve):\n    valve.stop()\n"
+    assert doubts(sure_edit("python", text, examples[0])) == [RECEIVER]
+    assert sure_edit("python", text, *examples).applied(text) == text.replace("stop", "halt")
+
+
+@pytest.mark.parametrize("call", ["stop_at_end()", "stop(FAST)"])
+def test_a_name_of_several_words_or_a_second_name_says_what_is_meant(call: str) -> None:
+    before, text = f"def f(pump):\n    pump.{call}\n", f"def f(music):\n    music.{call}\n"
+    edit = sure_edit("python", text, (before, before.replace("stop", "halt").replace("FAST", "SLOW")))
+    assert edit.applied(text) == text.replace("stop", "halt").replace("FAST", "SLOW")
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text"),
+    [
+        ("cpp", "void f() { for (int i = 0; i < 3; i++) g(i); }\n", "void f() { for (long i = 0; i < 3; i++) g(i); }\n",
+         "int k;\n"),
+        ("python", "def test_a():\n    run()\n", "def test_a(app):\n    run()\n", "def test_b():\n    stop()\n"),
+        ("javascript", "go(a => { run(); });\n", "go(async a => { run(); });\n", "go(a => { stop(); });\n"),
+        ("go", "package p\n\nfunc f() { g([]byte(x)) }\n", "package p\n\nfunc f() { g([]rune(x)) }\n",
+         "package p\n\nvar b []byte\n"),
+        ("typescript", "const a = f as any;\n", "const a = f as unknown;\n", "const b = g as any;\n"),
+    ],
+)  # fmt: skip
+def test_a_rule_of_syntax_alone_edits_nothing_elsewhere(language: str, before: str, after: str, text: str) -> None:
+    edit = sure_edit(language, text, (before, after))
+    assert edit.applied(text) == text
+    assert doubts(edit) == [SYNTAX]
+
+
+def test_a_rule_of_syntax_alone_is_sure_in_the_function_of_the_example() -> None:
+    before = "void f() { int a; int b; }\nvoid g() { int c; }\n"
+    after = before.replace("int a", "long a")
+    edit = sure_edit("cpp", after, (before, after))
+    assert edit.applied(after) == after.replace("int b", "long b")
+    assert doubts(edit) == [SYNTAX]
+
+
+def test_another_spelling_of_the_same_tokens_is_sure() -> None:
+    before = "<?php\nif ($a) { stop(); } else if ($d) { halt(); }\n"
+    text = "<?php\nif ($b) { go(); } else if ($c) { run(); }\n"
+    edit = sure_edit("php", text, (before, before.replace("else if", "elseif")))
+    assert edit.applied(text) == text.replace("else if", "elseif")
+
+
+def test_a_parameter_is_surely_added_where_the_body_uses_what_nothing_binds() -> None:
+    before = "def test_a():\n    load(app)\n"
+    text = "def test_b():\n    save(app)\n\n\ndef test_c():\n    save(None)\n"
+    edit = sure_edit("python", text, (before, before.replace("()", "(app)", 1)))
+    assert edit.applied(text) == text.replace("test_b()", "test_b(app)")
+    bound = "app = make()\n\n\n" + text
+    assert sure_edit("python", bound, (before, before.replace("()", "(app)", 1))).edits == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [("$X.stop()", "$X.halt()", "music.stop()\n"), ("for $X in $Y: go($X)", "all_of($Y)", "for a in b: go(a)\n")],
+)
+def test_what_a_person_writes_as_a_rule_has_no_doubts(old: str, new: str, text: str) -> None:
+    language = language_for("python", "")
+    edit = rewrite(rules_of_code(Example(old, new), language), "file", text, language, with_doubtful=False)
+    assert edit.edits
+    assert doubts(edit) == []
+
+
+def test_a_doubtful_place_is_edited_if_it_is_taken() -> None:
+    language = language_for("python", "")
+    before, text = STOPS["python"]
+    rules = learn([Example(before, before.replace("stop", "halt"))], language)
+    edit = rewrite(rules, "file", text, language)
+    assert edit.applied(text) == text.replace("stop", "halt")
+    assert [(one.span.line, one.reason) for one in edit.doubtful] == [(2, RECEIVER)]
