@@ -10,6 +10,7 @@ from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule,
 from lsp_server.refactor.surroundings import function_around
 from lsp_server.refactor.syntax import Node
 
+_ENOUGH = 2
 _PLAIN_KIND = re.compile(
     r"^(primitive|predefined|integral|floating_point|boolean|void)_?\w*type(_specifier|_identifier)?$"
 )
@@ -21,10 +22,20 @@ _COMMON = frozenset(
     | {"static", "public", "private", "protected", "pub", "export", "default"}
 )
 _SEVERAL_WORDS = re.compile(r"^__|[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z]")
+_CONVERSION = re.compile(
+    r"(to|as|into)_?(string|str|owned|vec|array|list|bytes|json|int|float|number|iter|ref|mut|dict|map|set)", re.I
+)
+_KEYWORD_LITERAL = frozenset({"none", "true", "false", "nil", "null", "undefined"})
+_OPERATOR = re.compile(r"[=!<>+\-*/%&|?^~]+")
+_POSITIONS = {
+    "deferred": re.compile(r"^(defer|go)_statement$"),
+    "a bound of a type": re.compile(r"^(trait_bounds|where_predicate|type_bound|constraint)$"),
+    "an attribute": re.compile(r"^attribute_item$"),
+}
 
 
 def is_syntax_alone(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> bool:
-    """Return whether no name, literal or rare word of a pattern says what is meant: `for $X in $Y`, `int`.
+    """Return whether no name, literal, rare word or repeated code says what is meant: `for $X in $Y`, `int`.
 
     The parameters that the pattern itself declares say nothing, nor does the start of a function's name where the edit
     changes its parameters. The same tokens with other white space are sure: `else if` becomes `elseif`.
@@ -32,7 +43,15 @@ def is_syntax_alone(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> 
     if _tokens(pattern) == _tokens(template):
         return False
     is_prefix_enough = _parameters(pattern) == _parameters(template)
-    return not any(_says(one, frozenset(), is_prefix_enough) for one in pattern)
+    holes = [item.name for item in items(pattern) if isinstance(item, Hole)]
+    repeated = len(holes) - len({*holes})
+    return repeated + sum(_says(one, frozenset(), is_prefix_enough) for one in pattern) < _ENOUGH
+
+
+def position_of(node: Node) -> str:
+    """Return where code is, if it has another sense there than elsewhere: "deferred", "an attribute"; else ""."""
+    above = node.parent
+    return next((name for name, kinds in _POSITIONS.items() if above is not None and kinds.search(above.kind)), "")
 
 
 def receivers_of(match: Match | None) -> frozenset[str]:
@@ -49,30 +68,38 @@ def doubt_of(rule: Rule, match: Match, own: Sequence[tuple[int, int]] | None) ->
         return "only its syntax is as in the example"
     if rule.receivers and _has_short_name(rule) and not receivers_of(match) <= rule.receivers:
         return "its receiver is another one than in the example, and may have another type"
-    return ""
+    here = position_of(match.nodes[0])
+    if rule.position is None or (here == rule.position and here != "an attribute"):
+        return ""
+    if here == "an attribute":
+        return "another declaration may not need it"
+    return f"it is {here or 'elsewhere'} here, and {rule.position or 'elsewhere'} in the example"
 
 
 def _tokens(patterns: Sequence[Pattern]) -> str:
     return "".join(item.text if isinstance(item, Leaf) else getattr(item, "name", "") for item in items(patterns))
 
 
-def _says(pattern: Pattern, bound: frozenset[str], is_prefix_enough: bool, around: str = "") -> bool:
+def _says(pattern: Pattern, bound: frozenset[str], is_prefix_enough: bool, around: str = "") -> int:
+    """Return how much a pattern says of what is meant: _ENOUGH for a name, half for `None` and for an operator."""
     if isinstance(pattern, Branch):
         if pattern.kind == "sized_type_specifier" and len(pattern.children) > 1:
-            return True  # `unsigned char` is no type of everything
+            return _ENOUGH  # `unsigned char` is no type of everything
         declared = items((pattern,)) if "parameter" in pattern.kind else iter(())
         if pattern.kind == "arrow_function":  # a single parameter needs no list
             declared = (child for child in pattern.children if isinstance(child, Leaf))
         bound |= {item.text for item in declared if isinstance(item, Leaf) and item.kind == "identifier"}
-        return any(_says(child, bound, is_prefix_enough, pattern.kind) for child in pattern.children)
+        return sum(_says(child, bound, is_prefix_enough, pattern.kind) for child in pattern.children)
     if isinstance(pattern, Hole):
-        return bool(pattern.prefix) and is_prefix_enough
+        return _ENOUGH if pattern.prefix and is_prefix_enough else 0
     if not isinstance(pattern, Leaf) or pattern.text in SELF | bound:
-        return False
+        return 0
     is_plain = "type" in pattern.kind + around and pattern.text in _PLAIN_TYPES
     if is_plain or _PLAIN_KIND.search(pattern.kind) or _PLAIN_KIND.search(around):
-        return False
-    return pattern.named or (pattern.text.isalpha() and pattern.text not in _COMMON)
+        return 0
+    if pattern.text.lower() in _KEYWORD_LITERAL or _OPERATOR.fullmatch(pattern.text):
+        return 1
+    return _ENOUGH * (pattern.named or (pattern.text.isalpha() and pattern.text not in _COMMON))
 
 
 def _is_near(node: Node, own: Sequence[tuple[int, int]]) -> bool:
@@ -102,7 +129,9 @@ def _parameters(patterns: Sequence[Pattern], *, is_inside: bool = False) -> set[
 def _has_short_name(rule: Rule) -> bool:
     """Return whether a rule has no more than one name, of one word, as many classes may have it: `send`, `get`."""
     names = {item.text for item in items(rule.pattern) if isinstance(item, Leaf) and item.named} - SELF
-    return len(names) == 1 and not any(map(_SEVERAL_WORDS.search, names))
+    return len(names) == 1 and not any(
+        _SEVERAL_WORDS.search(name) and not _CONVERSION.fullmatch(name) for name in names
+    )
 
 
 def _receivers(match: Match) -> Iterator[Node]:

@@ -9,7 +9,7 @@ from lsp_server.languages.language import Language
 from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, declares, import_edit, imports_of
 from lsp_server.refactor.checks import dropped_parameter
 from lsp_server.refactor.difference import Change, Sort, difference, sort_of
-from lsp_server.refactor.doubts import is_syntax_alone, receivers_of
+from lsp_server.refactor.doubts import is_syntax_alone, position_of, receivers_of
 from lsp_server.refactor.example import Example, NoRule, parsed
 from lsp_server.refactor.generalise import Sides, generalise, is_other_literal, is_prose
 from lsp_server.refactor.grammar import SELF, is_access, is_callee, is_fixed_name, is_name, receiver_of, root_level
@@ -166,6 +166,7 @@ def _learn_change(change: Change, before: Syntax, after: Syntax, is_code: bool) 
         unread=tuple(name for name in rule.binds if _count(name, change.after) == 1),
         is_syntax=not is_code and is_syntax_alone(sides.pattern, sides.template),
         receivers=frozenset() if is_code else receivers_of(match),
+        position=None if is_code else position_of(change.before[0]),
     )
     unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _is_used_as_thing(leaf))
     return Learned(rule, sort_of(change, scopes), unknown)
@@ -238,10 +239,12 @@ def put(learned: list[Learned], new: Learned) -> None:
     """Widen the first rule that has a common pattern with the new one, or add the new one."""
     for index, old in enumerate(learned):
         uses = old.rule.uses | new.rule.uses if old.rule.uses and new.rule.uses else frozenset[str]()
+        position = old.rule.position if old.rule.position == new.rule.position else None
         is_equal = old.rule.pattern == new.rule.pattern and old.rule.template == new.rule.template
         if is_equal and _limits(old.rule) == _limits(new.rule):
             receivers = old.rule.receivers | new.rule.receivers
-            learned[index] = attrs.evolve(old, rule=attrs.evolve(old.rule, uses=uses, receivers=receivers))
+            rule = attrs.evolve(old.rule, uses=uses, receivers=receivers, position=position)
+            learned[index] = attrs.evolve(old, rule=rule)
             return
         sides = unify(old.rule, new.rule)
         if sides is not None:
@@ -259,6 +262,7 @@ def put(learned: list[Learned], new: Learned) -> None:
                 uses=uses,
                 is_syntax=False,  # a second example says that more is meant
                 receivers=frozenset(),
+                position=position,
             )
             learned[index] = Learned(rule, old.sort)
             return

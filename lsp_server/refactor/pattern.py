@@ -178,7 +178,7 @@ class Rule:
     place; it is empty where that does not matter. `spreads` says that it only takes more out of a value, and `unread`
     are those of `binds` that it does not use itself. `drops_used` says that the example uses a parameter that it drops.
     `is_syntax` says that no name tells what is meant, and `receivers` what the varying receivers of the examples are
-    called, see doubts.py.
+    called and `position` where the code is (None: anywhere), see doubts.py.
     """
 
     language: str
@@ -202,6 +202,7 @@ class Rule:
     drops_used: bool = False
     is_syntax: bool = False
     receivers: frozenset[str] = frozenset()
+    position: str | None = None
 
 
 @attrs.frozen

@@ -74,6 +74,8 @@ def test_a_name_of_several_words_or_a_second_name_says_what_is_meant(call: str) 
         ("go", "package p\n\nfunc f() { g([]byte(x)) }\n", "package p\n\nfunc f() { g([]rune(x)) }\n",
          "package p\n\nvar b []byte\n"),
         ("typescript", "const a = f as any;\n", "const a = f as unknown;\n", "const b = g as any;\n"),
+        ("javascript", "function f() {\n  a();\n  return true;\n}\n", "function f() {\n  a();\n}\n",
+         "function g() {\n  b();\n  return true;\n}\n"),
     ],
 )  # fmt: skip
 def test_a_rule_of_syntax_alone_edits_nothing_elsewhere(language: str, before: str, after: str, text: str) -> None:
@@ -88,6 +90,30 @@ def test_a_rule_of_syntax_alone_is_sure_in_the_function_of_the_example() -> None
     edit = sure_edit("cpp", after, (before, after))
     assert edit.applied(after) == after.replace("int b", "long b")
     assert doubts(edit) == [SYNTAX]
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "doubt"),
+    [
+        ("go", "package p\n\nfunc f() { w.CloseAll() }\n", "package p\n\nfunc f() { w.ShutAll() }\n",
+         "package p\n\nfunc g() { defer w.CloseAll() }\n", "it is deferred here, and elsewhere in the example"),
+        ("rust", "struct S { f: Box<Fn(u8) -> Id> }\n", "struct S { f: Box<dyn Fn(u8) -> Id> }\n",
+         "fn g<F>(f: F) where F: Fn(u8) -> Id {}\n", "it is a bound of a type here, and elsewhere in the example"),
+        ("rust", "#[derive(Debug)]\nstruct A;\n", "#[derive(Debug, Default)]\nstruct A;\n",
+         "#[derive(Debug)]\nstruct B;\n", "another declaration may not need it"),
+    ],
+)  # fmt: skip
+def test_another_position_is_doubtful(language: str, before: str, after: str, text: str, doubt: str) -> None:
+    edit = sure_edit(language, text, (before, after))
+    assert edit.applied(text) == text
+    assert doubts(edit) == [doubt]
+
+
+def test_a_conversion_is_a_method_of_any_type() -> None:
+    before, text = "fn f(n: u8) { g(n.to_string()) }\n", "fn h(s: S) { g(s.to_string()) }\n"
+    edit = sure_edit("rust", text, (before, before.replace("n.to_string()", "Number::text(n)")))
+    assert edit.applied(text) == text
+    assert doubts(edit) == [RECEIVER]
 
 
 def test_another_spelling_of_the_same_tokens_is_sure() -> None:
