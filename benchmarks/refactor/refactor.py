@@ -23,6 +23,7 @@ from rich.table import Table
 
 from benchmarks.refactor.ast_grep import AstGrep, Result, find, rule_path
 from benchmarks.refactor.refactor_edits import Edit, Score, after_example, read_edits, read_unseen, score
+from lsp_server.refactor.doubts import SURE
 from lsp_server.refactor.example import NoRule
 from lsp_server.refactor.file_edit import FileEdit
 from lsp_server.refactor.learn import learn
@@ -67,7 +68,7 @@ def run(edit: Edit, chosen: Sequence[int]) -> Score:
         rules = learn([edit.example(place) for place in chosen], edit.language)
     except NoRule:
         return Score(0, 0, len(edit.places) - len(chosen), False)
-    return score(edit, rewrite(rules, edit.name, edit.before, edit.language, with_doubtful=False), set(chosen))
+    return score(edit, rewrite(rules, edit.name, edit.before, edit.language, beside=SURE), set(chosen))
 
 
 def draws(edit: Edit, count: int, times: int, seed: int) -> list[Score]:
@@ -141,7 +142,7 @@ def run_unseen(edit: Edit, place: int) -> tuple[Score, FileEdit | None]:
     except NoRule:
         return Score(0, 0, len(edit.places) - 1, False), None
     rest = after_example(edit, place)
-    done = rewrite(rules, edit.name, rest.before, edit.language, with_doubtful=False)
+    done = rewrite(rules, edit.name, rest.before, edit.language, beside=SURE)
     return score(rest, done, set()), done
 
 
@@ -184,7 +185,7 @@ def _show(edit: Edit) -> None:
         except NoRule as error:
             print(error)
             continue
-        done = rewrite(rules, edit.name, edit.before, edit.language, with_doubtful=False)
+        done = rewrite(rules, edit.name, edit.before, edit.language, beside=SURE)
         print(run(edit, [place]), [(one.span.line + 1, one.reason) for one in done.left_out])
         print(done.applied(edit.before))
 

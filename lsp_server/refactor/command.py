@@ -24,8 +24,9 @@ from engine.protocol.messages import plain
 from engine.reading import read_text
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import LANGUAGES, language_for
+from lsp_server.refactor.doubts import DOUBTFUL, WIDE, Beside
 from lsp_server.refactor.example import Example, NoRule, changed_files
-from lsp_server.refactor.file_edit import DOUBTFUL, FileEdit, counted
+from lsp_server.refactor.file_edit import FileEdit, counted
 from lsp_server.refactor.learn import learn
 from lsp_server.refactor.notation import described, rules_of_code, with_contexts
 from lsp_server.refactor.pattern import RuleSet, literals
@@ -74,6 +75,7 @@ def repeat(
     apply: Annotated[bool, typer.Option("--apply", help="Write the files.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON: edits, places, and what was left out.")] = False,
     doubtful: Annotated[bool, typer.Option("--doubtful", "--all", help="Edit the doubtful places too.")] = False,
+    wide: Annotated[bool, typer.Option("--wide", help="Edit all that the widest form of the edit fits.")] = False,
     max_places: Annotated[int, typer.Option(min=1, help="The most places.")] = Caps().places,
     max_files: Annotated[int, typer.Option(min=1, help="The most files that are searched.")] = Caps().files,
     max_seconds: Annotated[float, typer.Option(min=0.1, help="The most seconds of searching.")] = Caps().seconds,
@@ -90,12 +92,12 @@ def repeat(
     except MidspanError as error:
         leave(error)
     for one in rules:
-        for line in dict.fromkeys(described(rule) for rule in one.rules):
+        for line in dict.fromkeys(f"{'wide: ' * bool(rule.wide)}{described(rule)}" for rule in one.all):
             typer.echo(plain(f"{one.language}: {line}"), err=True)
         for reason in one.reasons:
             typer.echo(f"{one.language}: not learned: {reason}", err=True)
     caps = Caps(max_files, max_places, max_seconds)
-    found, progress = _search(rules, targets, caps, with_doubtful=doubtful)
+    found, progress = _search(rules, targets, caps, Beside(doubtful, wide))
     if json:
         typer.echo(as_json(found, progress))
     elif not apply:
@@ -218,7 +220,7 @@ def _learned(examples: Sequence[tuple[Language, Example]], nothing: str) -> list
 
 
 def _search(
-    rules: Sequence[RuleSet], targets: Sequence[Target], caps: Caps, *, with_doubtful: bool
+    rules: Sequence[RuleSet], targets: Sequence[Target], caps: Caps, beside: Beside
 ) -> tuple[list[Found], Progress]:
     columns = (TextColumn("searching"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[places]} places"))
     with Bar(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
@@ -227,7 +229,7 @@ def _search(
         def report(progress: Progress) -> None:
             bar.update(task, completed=progress.searched, places=progress.places)
 
-        return asyncio.run(search(rules, targets, caps, report, with_doubtful=with_doubtful))
+        return asyncio.run(search(rules, targets, caps, report, beside=beside))
 
 
 def save_all(found: Sequence[Found]) -> bool:
@@ -248,8 +250,11 @@ def _summary(found: Sequence[Found], progress: Progress, done: str) -> None:
     places = sum(len(one.edit.places) for one in found)
     files = sum(bool(one.edit.edits) for one in found)
     left_out = sum(len(one.edit.left_out) for one in found)
-    doubtful = sum(omission.reason.startswith(DOUBTFUL) for one in found for omission in one.edit.left_out)
-    more = f", {doubtful:,} of them doubtful: --doubtful takes them" if doubtful else ""
+    more = "".join(
+        f", {count:,} of them {start.rstrip(': ')}: --{start.rstrip(': ')} takes them"
+        for start in (DOUBTFUL, WIDE)
+        if (count := sum(omission.reason.startswith(start) for one in found for omission in one.edit.left_out))
+    )
     typer.echo(f"{counted(places, 'place')} in {counted(files, 'file')} {done}, {left_out} left out{more}", err=True)
 
 
@@ -324,16 +329,14 @@ def why_nothing(rules: Sequence[RuleSet], targets: Sequence[Target]) -> Iterator
     """Yield a line for each language: what was searched there, and why nothing was found."""
     for one in rules:
         files = [
-            target
-            for target in targets
-            if any(fits_language(rule, language_for("", target.path)) for rule in one.rules)
+            target for target in targets if any(fits_language(rule, language_for("", target.path)) for rule in one.all)
         ]
         texts = [text for target in files if (text := read_text(target.folder, target.path)) is not None]
-        alike = sum(may_fit(one.rules, text.encode("utf-8", "surrogatepass")) for text in texts)
+        alike = sum(may_fit(one.all, text.encode("utf-8", "surrogatepass")) for text in texts)
         if not files:
             yield f"{one.language}: no file of this language was searched"
         elif not alike:
-            words = " or ".join(dict.fromkeys(repr(text) for rule in one.rules for text in literals(rule.pattern)[:1]))
+            words = " or ".join(dict.fromkeys(repr(text) for rule in one.all for text in literals(rule.pattern)[:1]))
             yield f"{one.language}: none of {counted(len(files), 'file')} has {words}"
         else:
             words = "has these words, but not this code" if alike == 1 else "have these words, but not this code"

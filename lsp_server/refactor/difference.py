@@ -64,7 +64,7 @@ def _compare(before: Node, after: Node, found: Difference) -> None:
         return
     if is_call(before) and is_call(after):
         before = _without_inner(before, after, found)
-    pairs = _changed_children(before, after)
+    pairs = changed_children(before, after)
     if pairs is None:
         _add(before, after, found)
     elif len(pairs) == 1:
@@ -78,7 +78,7 @@ def _compare(before: Node, after: Node, found: Difference) -> None:
         _add_without_bodies(before, after, pairs, found)
 
 
-def _changed_children(before: Node, after: Node) -> list[tuple[Node, Node]] | None:
+def changed_children(before: Node, after: Node) -> list[tuple[Node, Node]] | None:
     """Return the pairs of children that differ; None if the nodes are of different shapes."""
     if before.kind != after.kind or len(before.children) != len(after.children) or not before.children:
         return None

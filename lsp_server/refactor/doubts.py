@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
+import attrs
+
 from lsp_server.refactor.bindings import BROUGHT
 from lsp_server.refactor.grammar import SELF, callee_of, is_call, is_name, receiver_of
 from lsp_server.refactor.matching import Match
@@ -10,6 +12,10 @@ from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule,
 from lsp_server.refactor.surroundings import function_around
 from lsp_server.refactor.syntax import Node
 
+DOUBTFUL = "doubtful: "
+"""The start of the reason of a place that fits, and is left out because it may mean something else."""
+WIDE = "wide: "
+"""The start of the reason of a place that only the widest form of a rule fits."""
 _ENOUGH = 2
 _PLAIN_KIND = re.compile(
     r"^(primitive|predefined|integral|floating_point|boolean|void)_?\w*type(_specifier|_identifier)?$"
@@ -32,6 +38,22 @@ _POSITIONS = {
     "a bound of a type": re.compile(r"^(trait_bounds|where_predicate|type_bound|constraint)$"),
     "an attribute": re.compile(r"^attribute_item$"),
 }
+
+
+@attrs.frozen
+class Beside:
+    """Which places are edited beside the sure ones; the others are left out."""
+
+    doubtful: bool = True
+    wide: bool = False
+
+    def takes(self, rule: Rule) -> bool:
+        """Return whether the doubtful places of a rule are edited."""
+        return self.wide if rule.wide else self.doubtful
+
+
+SURE = Beside(doubtful=False)
+ALL_BUT_WIDE = Beside()
 
 
 def is_syntax_alone(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> bool:
@@ -64,6 +86,8 @@ def doubt_of(rule: Rule, match: Match, own: Sequence[tuple[int, int]] | None) ->
 
     `own` are the parts of this text that are examples; None if it has none.
     """
+    if rule.wide:
+        return rule.wide
     if rule.is_syntax and not (own and _is_near(match.nodes[0], own)) and not _is_asked_for(rule, match):
         return "only its syntax is as in the example"
     if rule.receivers and _has_short_name(rule) and not receivers_of(match) <= rule.receivers:

@@ -14,8 +14,6 @@ from lsp_server.refactor.syntax import PARSE_SECONDS
 
 _Place = TypeVar("_Place")
 Step = Literal["same", "taken", "undone", "other"]
-DOUBTFUL = "doubtful: "
-"""The start of the reason of a place that fits, and is left out because it may mean something else."""
 _MOST_LINES = 12
 """A place of more lines is shown by the lines that change, so that it does not take the places inside of it along."""
 

@@ -27,6 +27,7 @@ from lsp_server.refactor.pattern import (
     Rule,
     RuleSet,
     as_pattern,
+    has_same_sides,
     is_constant,
     items,
     variables,
@@ -36,6 +37,7 @@ from lsp_server.refactor.surroundings import needs_of, uses_of
 from lsp_server.refactor.syntax import Node, Syntax, indent_unit
 from lsp_server.refactor.unify import unify
 from lsp_server.refactor.variables import spread_value
+from lsp_server.refactor.wide import widest
 
 _NOTHING = Own("", ())
 _NEVER_BOUND = SELF | {"super"}
@@ -49,6 +51,8 @@ class Learned:
     sort: Sort
     unknown: tuple[str, ...] = ()
     """Names that the edit adds as values, and that nothing in the file binds: it is hardly finished."""
+    wide: Rule | None = None
+    """The widest form of the rule."""
 
 
 @attrs.frozen(eq=False)
@@ -56,8 +60,8 @@ class Lesson:
     """What one example says. `insertions` counts statements that it only adds; `small` the changes that say too little,
     `broken` those with a syntax error in them, and `prose` those of texts of several words.
 
-    `alike` counts the changes that were widened to one rule with others of the example. A lesson without changes may
-    still have imports.
+    `alike` counts the changes that were widened to one rule with others of the example. `wide` has the widest forms of
+    the small changes. A lesson without changes may still have imports.
     """
 
     learned: tuple[Learned, ...]
@@ -68,6 +72,7 @@ class Lesson:
     own: Own = _NOTHING
     broken: int = 0
     prose: int = 0
+    wide: tuple[Rule, ...] = ()
 
     @property
     def reasons(self) -> list[str]:
@@ -90,11 +95,13 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False) -> Lesson:
         if one is not None:
             put(learned, one)
     small = ones.count(None)
+    alone = [change for change, one in zip(changes, ones, strict=True) if one is None and not is_code]
+    wide = tuple(rule for change in alone if (rule := _wide_rule(change, before, after)) is not None)
     alike = len(ones) - small - len(learned)
     broken, prose = len(found.changes) - len(whole), len(whole) - len(changes)
     spans = tuple((change.after[0].start, change.after[-1].end) for change in found.changes if change.after)
     own = Own(hashlib.sha256(after.data).hexdigest(), spans)
-    return Lesson(tuple(learned), import_edit(before, after), found.insertions, small, alike, own, broken, prose)
+    return Lesson(tuple(learned), import_edit(before, after), found.insertions, small, alike, own, broken, prose, wide)
 
 
 def _is_broken(change: Change) -> bool:
@@ -133,13 +140,23 @@ def learned_set(lessons: Sequence[Lesson], language: Language, reasons: Sequence
         said += one.reasons
         for each in one.learned:
             put(learned, each)
-    if not learned:
+    sure, wide = _wide_rules(learned, [rule for one in lessons for rule in one.wide])
+    if not learned and not wide and not sure:
         if not said and (imports.added or imports.removed):
             raise NoRule("no rule: only imports changed; change a place that uses them too")
         reason = said[0] if said else "both sides of the example are equal"
         raise NoRule(f"no rule: {reason}; give an example of a changed call, expression or statement")
-    rules = tuple(one.rule for one in learned)
-    return RuleSet(language.id, rules, imports, tuple(dict.fromkeys(said)), tuple(one.own for one in lessons))
+    rules = (*(one.rule for one in learned), *sure)
+    return RuleSet(language.id, rules, imports, tuple(dict.fromkeys(said)), tuple(one.own for one in lessons), wide)
+
+
+def _wide_rules(learned: Sequence[Learned], alone: Sequence[Rule]) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
+    """Return the widest forms of rules: those that two rules have, which are sure, and the others."""
+    wide = [one.wide for one in learned if one.wide is not None and not has_same_sides(one.wide, one.rule)]
+    wide += alone
+    several = [one for index, one in enumerate(wide) if any(has_same_sides(one, other) for other in wide[:index])]
+    others = [one for one in wide if not any(has_same_sides(one, other) for other in several)]
+    return tuple(attrs.evolve(one, wide="") for one in several[:1]), tuple(others)
 
 
 def _learn_change(change: Change, before: Syntax, after: Syntax, is_code: bool) -> Learned | None:
@@ -152,7 +169,7 @@ def _learn_change(change: Change, before: Syntax, after: Syntax, is_code: bool) 
         return None
     if not is_code and is_other_literal(change) and len(list(items(sides.pattern))) == 1:
         return None  # a number alone, as in YAML, is in many places
-    names = _free_names(change, sides, scopes)
+    names = _free_names(change.before, sides, scopes)
     brought = names_brought(change.after, sides, after)
     rule = rule_of(sides, change.before, change.after, before, after, names)
     match = match_at(rule.pattern[0], change.before[0]) if len(rule.pattern) == 1 else None
@@ -169,7 +186,26 @@ def _learn_change(change: Change, before: Syntax, after: Syntax, is_code: bool) 
         position=None if is_code else position_of(change.before[0]),
     )
     unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _is_used_as_thing(leaf))
-    return Learned(rule, sort_of(change, scopes), unknown)
+    return Learned(rule, sort_of(change, scopes), unknown, None if is_code else _wide_rule(change, before, after))
+
+
+def _wide_rule(change: Change, before: Syntax, after: Syntax) -> Rule | None:
+    """Return the widest form of the rule of a change; None if it has none."""
+    is_small = spread_value(change) is not None or is_other_literal(change)
+    found = None if is_small else widest(change, before, after)
+    if found is None:
+        return None
+    names = _free_names((found.before,), found.sides, Scopes(before, imports_of(before)))
+    wide = rule_of(found.sides, (found.before,), (found.after,), before, after, names)
+    uses = uses_of((found.before,), (found.after,), found.sides.pattern)
+    brought = names_brought((found.after,), found.sides, after)
+    return attrs.evolve(
+        wide,
+        brings=tuple(name for name, _, is_bound in brought if is_bound),
+        unbound=tuple(name for name, _, is_bound in brought if not is_bound),
+        uses=uses,
+        wide=f"only `{found.words}` is as in the example",
+    )
 
 
 def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[tuple[str, Node, bool]]:
@@ -264,7 +300,7 @@ def put(learned: list[Learned], new: Learned) -> None:
                 receivers=frozenset(),
                 position=position,
             )
-            learned[index] = Learned(rule, old.sort)
+            learned[index] = Learned(rule, old.sort, wide=old.wide)
             return
     learned.append(new)
 
@@ -280,10 +316,10 @@ def _joined_needs(old: Rule, new: Rule) -> tuple[Need, ...]:
     return tuple(one if one == other else Need(one.word, None, one.values) for one, other in both)
 
 
-def _free_names(change: Change, sides: Sides, scopes: Scopes) -> tuple[Name, ...]:
+def _free_names(nodes: Sequence[Node], sides: Sides, scopes: Scopes) -> tuple[Name, ...]:
     """Return the constant names of the pattern that must be the same thing in a place: callees, receivers, types."""
     names: dict[str, Name] = {}
-    for leaf in _constant_leaves(change.before, sides.pattern):
+    for leaf in _constant_leaves(nodes, sides.pattern):
         if leaf.text in _NEVER_BOUND or not is_name(leaf) or is_fixed_name(leaf):
             continue
         binding = scopes.binding(leaf.text, leaf)

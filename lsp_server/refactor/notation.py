@@ -4,6 +4,7 @@ import itertools
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 import attrs
 
@@ -33,6 +34,7 @@ from lsp_server.refactor.pattern import (
     Rule,
     RuleSet,
     Text,
+    has_same_sides,
     is_constant,
     items,
     variables,
@@ -118,24 +120,13 @@ def with_contexts(rules: RuleSet, language: Language) -> RuleSet:
                 is_part = isinstance(top, Branch | Leaf) and is_expression_kind(top.kind) and not is_list_kind(top.kind)
                 if is_part and not any(has_same_sides(one, other) for other in (*rules.rules, *more)):
                     kept = attrs.evolve(one, names=rule.names, brings=rule.brings, unbound=rule.unbound)
-                    more.append(attrs.evolve(kept, needs=rule.needs, uses=rule.uses))
+                    more.append(attrs.evolve(kept, needs=rule.needs, uses=rule.uses, **_meant(rule)))
     return attrs.evolve(rules, rules=(*rules.rules, *more))
 
 
-def has_same_sides(one: Rule, other: Rule) -> bool:
-    """Return whether two rules make the same edit of the same trees."""
-    return _plain(one.pattern) == _plain(other.pattern) and _plain(one.template) == _plain(other.template)
-
-
-def _plain(patterns: Sequence[Pattern]) -> list[object]:
-    """Return patterns without the names of their variables."""
-    plain: list[object] = []
-    for one in patterns:
-        if isinstance(one, Branch):
-            plain.append((one.kind, tuple(_plain(one.children))))
-        else:
-            plain.append(one if isinstance(one, Leaf) else type(one).__name__)
-    return plain
+def _meant(rule: Rule) -> dict[str, Any]:
+    """Return the fields of a rule that say which places are doubtful."""
+    return {"is_syntax": rule.is_syntax, "receivers": rule.receivers, "position": rule.position}
 
 
 def _is_one_text(pattern: Sequence[Pattern]) -> bool:

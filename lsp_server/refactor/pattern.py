@@ -179,6 +179,7 @@ class Rule:
     are those of `binds` that it does not use itself. `drops_used` says that the example uses a parameter that it drops.
     `is_syntax` says that no name tells what is meant, and `receivers` what the varying receivers of the examples are
     called and `position` where the code is (None: anywhere), see doubts.py.
+    `wide` says why all places are doubtful, see wide.py.
     """
 
     language: str
@@ -203,6 +204,7 @@ class Rule:
     is_syntax: bool = False
     receivers: frozenset[str] = frozenset()
     position: str | None = None
+    wide: str = ""
 
 
 @attrs.frozen
@@ -243,6 +245,13 @@ class RuleSet:
     reasons: tuple[str, ...] = attrs.field(default=())
     """Why some changes of the examples gave no rule."""
     own: tuple[Own, ...] = ()
+    wide: tuple[Rule, ...] = ()
+    """The widest forms of the rules, whose places are doubtful."""
+
+    @property
+    def all(self) -> tuple[Rule, ...]:
+        """All rules, those that come before others first."""
+        return (*self.rules, *self.wide)
 
 
 def weight(patterns: Sequence[Pattern]) -> int:
@@ -290,3 +299,19 @@ def _is_telling(pattern: Pattern) -> bool:
     """Return whether a pattern is a token that says something: no None, True or self."""
     is_named = isinstance(pattern, Leaf) and pattern.named and pattern.text not in SELF
     return is_named and isinstance(pattern, Leaf) and pattern.kind not in ("none", "true", "false")
+
+
+def has_same_sides(one: Rule, other: Rule) -> bool:
+    """Return whether two rules make the same edit of the same trees."""
+    return _plain(one.pattern) == _plain(other.pattern) and _plain(one.template) == _plain(other.template)
+
+
+def _plain(patterns: Sequence[Pattern]) -> list[object]:
+    """Return patterns without the names of their variables."""
+    plain: list[object] = []
+    for one in patterns:
+        if isinstance(one, Branch):
+            plain.append((one.kind, tuple(_plain(one.children))))
+        else:
+            plain.append(one if isinstance(one, Leaf) else type(one).__name__)
+    return plain

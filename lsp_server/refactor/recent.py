@@ -15,6 +15,7 @@ from lsp_server.languages.language import Language, errors
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.bindings import imports_of
 from lsp_server.refactor.difference import Sort
+from lsp_server.refactor.doubts import SURE
 from lsp_server.refactor.file_edit import FileEdit, Places, Span, by_place
 from lsp_server.refactor.learn import Learned, Lesson, lesson, put
 from lsp_server.refactor.notation import described, with_contexts
@@ -107,7 +108,7 @@ def found_in(rules: RuleSet, text: str, language_id: str, path: str) -> Found:
 
 def places_in(rules: RuleSet, text: str, language_id: str, path: str) -> Places:
     """Return where rules surely fit in a text, place by place."""
-    return by_place(rewrite(rules, path, text, language_for(language_id, path), with_doubtful=False), text)
+    return by_place(rewrite(rules, path, text, language_for(language_id, path), beside=SURE), text)
 
 
 def places_of_files(rules: RuleSet, targets: Sequence[Target]) -> list[tuple[int, str, Places]]:

@@ -13,9 +13,8 @@ from lsp_server.languages.language import Language
 from lsp_server.refactor.bindings import NAMES_ALL, SCRIPTS, UNKNOWN, Scopes, imports_of
 from lsp_server.refactor.candidates import in_macros, may_have_place, near_patterns, near_places, other_syntax
 from lsp_server.refactor.checks import Done, done_spans, is_same_thing, why_not
-from lsp_server.refactor.doubts import doubt_of
+from lsp_server.refactor.doubts import ALL_BUT_WIDE, DOUBTFUL, WIDE, Beside, doubt_of
 from lsp_server.refactor.file_edit import (
-    DOUBTFUL,
     FileEdit,
     Omission,
     Ranges,
@@ -68,24 +67,21 @@ def rewrite(
     text: str,
     language: Language,
     only: Collection[Span] | None = None,
-    *,
-    with_doubtful: bool = True,
+    beside: Beside = ALL_BUT_WIDE,
 ) -> FileEdit:
     """Return the edits of a file by all rules that fit its language: of all places, or of these only.
 
-    The file is not written. Doubtful places are edited too, or left out.
+    The file is not written.
     """
     source = Source.of(text)
-    fitting = [rule for rule in rules.rules if fits_language(rule, language)]
+    fitting = [rule for rule in rules.all if fits_language(rule, language)]
     if not fitting or not may_fit(fitting, source.data):
         return FileEdit(path)
     tree = language.parse(source.data, None, PARSE_SECONDS)
     if tree is None or not any(_may_have_place(rule, tree, source.data, language) for rule in fitting):
         return FileEdit(path)
     try:
-        return _Rewriting(rules, fitting, source, syntax_of(tree, source.data, language)).edit(
-            path, only, with_doubtful
-        )
+        return _Rewriting(rules, fitting, source, syntax_of(tree, source.data, language)).edit(path, only, beside)
     except RecursionError:  # generated code can be nested deeper than Python's stack
         return FileEdit(path, digest_of(text), left_out=(Omission(Span(0, len(text), 0), "it is nested too deeply"),))
 
@@ -99,12 +95,13 @@ class _Rewriting:
         self._own = _own_spans(rules, source)
         self._left_out: dict[tuple[int, int], str] = {}
 
-    def edit(self, path: str, only: Collection[Span] | None, with_doubtful: bool) -> FileEdit:
-        places = self._places()
-        for place in places if not with_doubtful else ():
-            if place.doubt:
-                self._leave_out(place, DOUBTFUL + place.doubt)
-        places = [place for place in places if with_doubtful or not place.doubt]
+    def edit(self, path: str, only: Collection[Span] | None, beside: Beside) -> FileEdit:
+        places: list[Place] = []
+        for place in self._places():
+            if not place.doubt or beside.takes(place.rule):
+                places.append(place)
+            else:
+                self._leave_out(place, (WIDE if place.rule.wide else DOUBTFUL) + place.doubt)
         if only is not None:
             places = [place for place in places if self._span(place.match.start, place.match.end) in only]
         if not places:
@@ -166,15 +163,19 @@ class _Rewriting:
             for match in matches(rule.pattern, self._syntax):
                 if done.has(match) or not match.end > match.start:
                     continue
+                if rule.wide and any(one < match.end and match.start < other for one, other in self._left_out):
+                    continue
                 place = Place(rule, match, layout, doubt_of(rule, match, self._own))
                 reason = why_not(place, self._scopes, self._rules.imports, self._own is not None)
                 if reason is not None:
-                    self._leave_out(place, reason)
+                    if not rule.wide:
+                        self._leave_out(place, reason)
                 elif not any(_clash(match, other) for other in taken.touching(match.start, match.end)):
                     found.append(place)
                     taken.add(match)
         for rule in self._fitting:
-            self._leave_out_near(rule, taken)
+            if not rule.wide:
+                self._leave_out_near(rule, taken)
         found = self._without_empty_bodies(found)
         return sorted(found, key=lambda place: (place.match.start, -place.match.end))
 

@@ -17,6 +17,7 @@ from engine.errors import MidspanError
 from engine.reading import decode, is_foreign, read_bytes
 from lsp_server.documents.source import Source
 from lsp_server.languages.registry import language_for
+from lsp_server.refactor.doubts import ALL_BUT_WIDE, Beside
 from lsp_server.refactor.file_edit import Block, FileEdit, Omission, Span, blocks_of
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.rewrite import fits_language, may_fit, rewrite
@@ -244,19 +245,21 @@ async def search(
     caps: Caps,
     report: Callable[[Progress], None],
     few: int = _FEW,
-    *,
-    with_doubtful: bool = True,
+    beside: Beside = ALL_BUT_WIDE,
 ) -> tuple[list[Found], Progress]:
     """Return the files that the rules change or leave places out in, by path.
 
     `report` is called after each group of files, and what it raises ends the search with its processes. A search that
-    reaches a cap ends there, and its progress says so. Up to `few` files are searched in this process. Doubtful places
-    are edited too, or left out.
+    reaches a cap ends there, and its progress says so. Up to `few` files are searched in this process. `beside` says
+    which places are edited beside the sure ones.
     """
     progress = Progress(min(len(targets), caps.files))
     if len(targets) > caps.files:
         progress.reached.append(f"only the first {caps.files} of {len(targets)} files were searched")
-    examine, chunks = functools.partial(examined, rules, with_doubtful=with_doubtful), _chunks(targets[: caps.files])
+    examine, chunks = (
+        functools.partial(examined, rules, beside=beside),
+        _chunks(targets[: caps.files]),
+    )
     found: list[Found] = []
     deadline = time.monotonic() + caps.seconds
     here = progress.files <= few
@@ -291,7 +294,7 @@ async def _in_turn(
         yield index, examine(chunk)
 
 
-def examined(rules: Sequence[RuleSet], targets: Sequence[Target], *, with_doubtful: bool = True) -> list[Found]:
+def examined(rules: Sequence[RuleSet], targets: Sequence[Target], beside: Beside = ALL_BUT_WIDE) -> list[Found]:
     """Return the files that the rules change or leave places out in.
 
     All places of a file are left out that says that it is generated, or is not UTF-8.
@@ -299,18 +302,18 @@ def examined(rules: Sequence[RuleSet], targets: Sequence[Target], *, with_doubtf
     found: list[Found] = []
     for target in targets:
         language = language_for("", target.path)
-        fitting = [one for one in rules if any(fits_language(rule, language) for rule in one.rules)]
+        fitting = [one for one in rules if any(fits_language(rule, language) for rule in one.all)]
         if language.grammar is None or not fitting:
             continue
         data = read_bytes(target.folder, target.path) if target.text is None else None
         text = target.text if data is None else decode(data)
         if text is None:
-            if data is not None and is_foreign(data) and any(may_fit(one.rules, data) for one in fitting):
+            if data is not None and is_foreign(data) and any(may_fit(one.all, data) for one in fitting):
                 reason = Omission(Span(0, 0, 0), "this file is not UTF-8, and may have such places")
                 found.append(Found(target, FileEdit(target.path, left_out=(reason,))))
             continue
         for one in fitting:
-            edit = rewrite(one, target.path, text, language, with_doubtful=with_doubtful)
+            edit = rewrite(one, target.path, text, language, beside=beside)
             if edit.edits or edit.left_out:
                 if edit.places and is_generated(text):
                     reason = Omission.of(Source.of(text), edit.places[0], "the file says that it is generated")

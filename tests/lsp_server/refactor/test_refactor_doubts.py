@@ -3,8 +3,9 @@
 import pytest
 
 from lsp_server.languages.registry import language_for
+from lsp_server.refactor.doubts import DOUBTFUL, SURE
 from lsp_server.refactor.example import Example
-from lsp_server.refactor.file_edit import DOUBTFUL, FileEdit
+from lsp_server.refactor.file_edit import FileEdit
 from lsp_server.refactor.learn import learn
 from lsp_server.refactor.notation import rules_of_code
 from lsp_server.refactor.rewrite import rewrite
@@ -17,7 +18,7 @@ def sure_edit(language_id: str, text: str, *examples: tuple[str, str]) -> FileEd
     """Return the edit of the places that are sure."""
     language = language_for(language_id, "")
     rules = learn([Example(*one) for one in examples], language)
-    return rewrite(rules, "file", text, language, with_doubtful=False)
+    return rewrite(rules, "file", text, language, beside=SURE)
 
 
 def doubts(edit: FileEdit) -> list[str]:
@@ -138,7 +139,7 @@ def test_a_parameter_is_surely_added_where_the_body_uses_what_nothing_binds() ->
 )
 def test_what_a_person_writes_as_a_rule_has_no_doubts(old: str, new: str, text: str) -> None:
     language = language_for("python", "")
-    edit = rewrite(rules_of_code(Example(old, new), language), "file", text, language, with_doubtful=False)
+    edit = rewrite(rules_of_code(Example(old, new), language), "file", text, language, beside=SURE)
     assert edit.edits
     assert doubts(edit) == []
 

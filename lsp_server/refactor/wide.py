@@ -1,0 +1,117 @@
+"""The widest form of a rule: only what the edit changes is constant. `assert.X` becomes `require.X` for any X."""
+
+import re
+from collections.abc import Iterator
+
+import attrs
+
+from lsp_server.refactor.difference import Change, changed_children
+from lsp_server.refactor.generalise import Side, Sides
+from lsp_server.refactor.grammar import is_access, is_call, is_expression, is_keyword_literal, is_list, is_name
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, items, variables
+from lsp_server.refactor.syntax import Node, Syntax, same
+
+_LIST = re.compile(r"array|list|tuple|dictionary")
+_OPERATOR = re.compile(r"[=!<>+\-*/%&|?^~]+")
+
+
+@attrs.frozen(eq=False)
+class Widest:
+    """The widest form of a change: its sides, and the nodes that they were made from. `words` tell what is meant."""
+
+    sides: Sides
+    before: Node
+    after: Node
+    words: str
+
+
+def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
+    """Return the widest form of a change, whatever is around and inside; None if nothing would tell what is meant."""
+    if len(change.before) != 1 or len(change.after) != 1:
+        return None
+    old, new = _smallest(change.before[0], change.after[0])
+    if not old.children and not _is_telling(old) and old.parent is not None and new.parent is not None:
+        old, new = old.parent, new.parent
+    is_same_list = _is_same_list(old, new)
+    if old.parent is None or (is_list(old) and not is_same_list):
+        return None
+    shared = _shared(old, new)
+    receiver = old.children[0].digest if old.children and (is_access(old) or is_call(old)) else 0
+    if is_access(old) and receiver in shared and old.children[-1].digest not in shared:
+        return None  # another member of any receiver: the rule itself says so
+    # A receiver that stays tells what is meant if nothing else does.
+    for holes in (shared, {digest: hole for digest, hole in shared.items() if digest != receiver}):
+        kind = old.kind if is_same_list else ""
+        pattern = _Reader(before, shared=holes, list_kind=kind).read(old)
+        template = _Reader(after, shared=holes, list_kind=kind).read(new)
+        old_items, holes_there = list(items((pattern,))), variables((pattern,))
+        words = [item.text for item in old_items if isinstance(item, Leaf) and _is_word(item)]
+        is_wide = bool(holes_there) or len(old_items) == 1
+        if words and is_wide and pattern != template and variables((template,)) <= holes_there:
+            return Widest(Sides((pattern,), (template,)), old, new, " ".join(words))
+    return None
+
+
+def _smallest(old: Node, new: Node) -> tuple[Node, Node]:
+    """Return the smallest nodes that an edit changed, before and after it."""
+    while True:
+        pairs = changed_children(old, new)
+        if pairs is None or len(pairs) != 1:
+            return old, new
+        old, new = pairs[0]
+
+
+def _is_same_list(old: Node, new: Node) -> bool:
+    """Return whether two nodes are the same list in another spelling: `array(1, 2)` and `[1, 2]`."""
+    parts, others = list(old.parts), list(new.parts)
+    is_list_kind = old.kind == new.kind and _LIST.search(old.kind) is not None
+    return is_list_kind and len(parts) == len(others) and all(map(same, parts, others))
+
+
+def _is_telling(leaf: Node) -> bool:
+    """Return whether a token alone says where an edit belongs: a keyword, `NULL`, and no name or number."""
+    return is_keyword_literal(leaf) or (not leaf.named and leaf.text.isalpha() and leaf.field != "operator")
+
+
+def _is_word(leaf: Leaf) -> bool:
+    return leaf.text[:1].isalpha() or (leaf.text != "!" and _OPERATOR.fullmatch(leaf.text) is not None)
+
+
+def _shared(old: Node, new: Node) -> dict[int, Hole]:
+    """Return a variable for each child that is there before and after the edit, by its digest."""
+    there = [node for node in new.walk() if node.named]
+    holes: dict[int, Hole] = {}
+    for child in old.children:
+        if child.named and any(same(child, other) for other in there):
+            is_member = is_name(child) and (is_access(old) or is_call(old))
+            is_any = is_expression(child) and not child.kind.endswith("type") and not is_member
+            holes.setdefault(child.digest, Hole(f"W{len(holes)}", frozenset() if is_any else frozenset({child.kind})))
+    return holes
+
+
+@attrs.define
+class _Reader(Side):
+    """Reads one side. What both sides have is a variable, and all elements of a list of `list_kind` are one."""
+
+    shared: dict[int, Hole] = attrs.field(factory=dict, kw_only=True)
+    list_kind: str = attrs.field(default="", kw_only=True)
+
+    def read(self, node: Node) -> Pattern:
+        """Return a node as a pattern."""
+        if node.kind == self.list_kind:
+            return Branch(node.kind, tuple(self._elements(node)), node.field)
+        gap, hole = self.gap(node), self.shared.get(node.digest)
+        if hole is None and node.children:
+            return Branch(node.kind, tuple(map(self.read, node.children)), node.field)
+        self.end = node.end
+        return attrs.evolve(hole, gap=gap) if hole is not None else Leaf(node.kind, node.text, node.named, gap)
+
+    def _elements(self, node: Node) -> Iterator[Pattern]:
+        has_any = False
+        for child in node.children:
+            if child.named and not has_any:
+                has_any = True
+                yield Rest("WS", self.gap(child), ", ")
+                self.end = list(node.parts)[-1].end
+            elif not child.named and (child.text != "," or not has_any):
+                yield self.read(child)

@@ -1,0 +1,71 @@
+"""The widest form of a rule: its places are listed, edited if the user asks for it, and sure after a second example."""
+
+import pytest
+
+from lsp_server.languages.registry import language_for
+from lsp_server.refactor.doubts import WIDE, Beside
+from lsp_server.refactor.example import Example
+from lsp_server.refactor.learn import learn
+from lsp_server.refactor.notation import described
+from lsp_server.refactor.rewrite import rewrite
+
+KINDS = {
+    "a qualifier": ("python", "import six\nx = six.text(1)\n", "six.", "", "import six\ny = six.items(2)\n"),
+    "a module": (
+        "go",
+        "package p\n\nfunc f() { assert.Equal(t, 1) }\n",
+        "assert.",
+        "require.",
+        "package p\n\nfunc g() { assert.NoError(t, e) }\n",
+    ),
+    "a receiver": ("php", "<?php\n$this->same(1, $b);\n", "$this->", "self::", "<?php\n$this->count(2, $c);\n"),
+    "an operator": ("javascript", "if (a == 0) f();\n", "==", "===", "if (b == c.d) g();\n"),
+    "a literal": ("cpp", "void f() { g(NULL); }\n", "NULL", "nullptr", "int* p = NULL;\n"),
+    "a modifier": ("rust", "pub fn f() {}\n", "pub", "pub(crate)", "pub struct S;\n"),
+    "a list": ("php", "<?php\n$a = array(1, 2);\n", "array(1, 2)", "[1, 2]", "<?php\n$b = array($c);\n"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_widest_form_of_an_edit_is_made_where_it_is_asked_for(kind: str) -> None:
+    name, before, old, new, text = KINDS[kind]
+    language = language_for(name, "")
+    rules = learn([Example(before, before.replace(old, new))], language)
+    listed = rewrite(rules, "file", text, language)
+    assert listed.edits == ()
+    (left_out,) = listed.left_out
+    assert left_out.reason.startswith(WIDE + "only `")
+    expected = text.replace("array($c)", "[$c]") if kind == "a list" else text.replace(old, new)
+    assert rewrite(rules, "file", text, language, beside=Beside(wide=True)).applied(text) == expected
+
+
+def test_a_second_example_of_the_widest_form_makes_it_sure() -> None:
+    language = language_for("cpp", "")
+    texts = ("void f() { g(NULL); }\n", "int* p = NULL;\n", "int* q() { return NULL; }\n")
+    rules = learn([Example(one, one.replace("NULL", "nullptr")) for one in texts[:2]], language)
+    assert "NULL → nullptr" in [described(rule) for rule in rules.rules]
+    assert rewrite(rules, "file", texts[2], language).applied(texts[2]) == texts[2].replace("NULL", "nullptr")
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after"),
+    [
+        ("python", "foo(a, True)\n", "foo(a)\n"),
+        ("python", "x = get(url)\n", "x = get(url, timeout=10)\n"),
+        ("python", "def f(sock):\n    sock.send(1)\n", "def f(sock):\n    sock.sendall(1)\n"),
+        ("python", "x = wait(5)\n", "x = wait(9)\n"),
+        ("python", "x = os.path.join(a, b)\n", "x = Path(a) / b\n"),
+        ("rust", "fn f() { debug!(1); }\n", "fn f() { log::debug!(1); }\n"),
+    ],
+)
+def test_what_would_fit_everywhere_has_no_widest_form(language: str, before: str, after: str) -> None:
+    assert learn([Example(before, after)], language_for(language, "")).wide == ()
+
+
+def test_a_place_that_is_left_out_for_a_reason_of_its_own_keeps_it() -> None:
+    language = language_for("python", "")
+    example = Example("import six\nx = six.text(1)\n", "import six\nx = text(1)\n")
+    text = "def f(six):\n    return six.text(2)\n"
+    edit = rewrite(learn([example], language), "file", text, language)
+    assert [one.reason for one in edit.left_out] == ["`six` is a parameter here"]
+    assert rewrite(learn([example], language), "file", text, language, beside=Beside(wide=True)).edits == ()
