@@ -121,7 +121,9 @@ def _says(pattern: Pattern, bound: frozenset[str], is_prefix_enough: bool, aroun
     is_plain = "type" in pattern.kind + around and pattern.text in _PLAIN_TYPES
     if is_plain or _PLAIN_KIND.search(pattern.kind) or _PLAIN_KIND.search(around):
         return 0
-    if pattern.text.lower() in _KEYWORD_LITERAL or _OPERATOR.fullmatch(pattern.text):
+    if _OPERATOR.fullmatch(pattern.text):
+        return int(pattern.text not in "<>" or "type" not in around)  # the brackets of a type are no operators
+    if pattern.text.lower() in _KEYWORD_LITERAL:
         return 1
     return _ENOUGH * (pattern.named or (pattern.text.isalpha() and pattern.text not in _COMMON))
 
