@@ -154,9 +154,12 @@ def _wide_rules(learned: Sequence[Learned], alone: Sequence[Rule]) -> tuple[tupl
     """Return the widest forms of rules: those that two rules have, which are sure, and the others."""
     wide = [one.wide for one in learned if one.wide is not None and not has_same_sides(one.wide, one.rule)]
     wide += alone
-    several = [one for index, one in enumerate(wide) if any(has_same_sides(one, other) for other in wide[:index])]
-    others = [one for one in wide if not any(has_same_sides(one, other) for other in several)]
-    return tuple(attrs.evolve(one, wide="") for one in several[:1]), tuple(others)
+    counts = [sum(has_same_sides(one, other) for other in wide) for one in wide]
+    sure: list[Rule] = []
+    for one, count in zip(wide, counts, strict=True):
+        if count > 1 and not any(has_same_sides(one, other) for other in sure):
+            sure.append(attrs.evolve(one, wide=""))
+    return tuple(sure), tuple(one for one, count in zip(wide, counts, strict=True) if count == 1)
 
 
 def _learn_change(change: Change, before: Syntax, after: Syntax, is_code: bool) -> Learned | None:

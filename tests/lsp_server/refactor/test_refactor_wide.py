@@ -43,7 +43,8 @@ def test_a_second_example_of_the_widest_form_makes_it_sure() -> None:
     language = language_for("cpp", "")
     texts = ("void f() { g(NULL); }\n", "int* p = NULL;\n", "int* q() { return NULL; }\n")
     rules = learn([Example(one, one.replace("NULL", "nullptr")) for one in texts[:2]], language)
-    assert "NULL → nullptr" in [described(rule) for rule in rules.rules]
+    assert [described(rule) for rule in rules.rules] == ["NULL → nullptr"]
+    assert rules.wide == ()
     assert rewrite(rules, "file", texts[2], language).applied(texts[2]) == texts[2].replace("NULL", "nullptr")
 
 
