@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from lsp_server.refactor.bindings import BROUGHT
-from lsp_server.refactor.grammar import SELF, callee_of, is_call, is_name, receiver_of
+from lsp_server.refactor.grammar import SELF, callee_of, is_call, is_name, is_statement, receiver_of
 from lsp_server.refactor.matching import Match
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, items
 from lsp_server.refactor.surroundings import function_around
@@ -81,10 +81,10 @@ def receivers_of(match: Match | None) -> frozenset[str]:
     return frozenset(_called(node) for node in _receivers(match)) if match is not None else frozenset()
 
 
-def doubt_of(rule: Rule, match: Match, own: Sequence[tuple[int, int]] | None) -> str:
+def doubt_of(rule: Rule, match: Match, own: Sequence[tuple[int, int]] | None, *, has_errors: bool) -> str:
     """Return why a place may mean something else than the example, as a phrase; "" if nothing says so.
 
-    `own` are the parts of this text that are examples; None if it has none.
+    `own` are the parts of this text that are examples; None if it has none. `has_errors` says that its syntax has.
     """
     if rule.wide:
         return rule.wide
@@ -92,6 +92,8 @@ def doubt_of(rule: Rule, match: Match, own: Sequence[tuple[int, int]] | None) ->
         return "only its syntax is as in the example"
     if rule.receivers and _has_short_name(rule) and not receivers_of(match) <= rule.receivers:
         return "its receiver is another one than in the example, and may have another type"
+    if has_errors and _is_broken(match.nodes[0]):
+        return "a syntax error is beside it"
     here = position_of(match.nodes[0])
     if rule.position is None or (here == rule.position and here != "an attribute"):
         return ""
@@ -126,6 +128,12 @@ def _says(pattern: Pattern, bound: frozenset[str], is_prefix_enough: bool, aroun
     if pattern.text.lower() in _KEYWORD_LITERAL:
         return 1
     return _ENOUGH * (pattern.named or (pattern.text.isalpha() and pattern.text not in _COMMON))
+
+
+def _is_broken(node: Node) -> bool:
+    """Return whether a syntax error is in the statement of a place."""
+    statement = next((one for one in (node, *node.ancestors()) if is_statement(one)), node)
+    return any(one.kind == "ERROR" for one in statement.walk())
 
 
 def _is_near(node: Node, own: Sequence[tuple[int, int]]) -> bool:

@@ -10,6 +10,7 @@ import tree_sitter
 
 from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language
+from lsp_server.languages.registry import language_for
 from lsp_server.refactor.bindings import NAMES_ALL, SCRIPTS, UNKNOWN, Scopes, imports_of
 from lsp_server.refactor.candidates import in_macros, may_have_place, near_patterns, near_places, other_syntax
 from lsp_server.refactor.checks import Done, done_spans, is_same_thing, why_not
@@ -73,6 +74,8 @@ def rewrite(
 
     The file is not written.
     """
+    if language.id == "c" and rules.language == "cpp" and path.endswith(".h"):
+        language = language_for("cpp", "")  # the name of a header does not say which of them it is
     source = Source.of(text)
     fitting = [rule for rule in rules.all if fits_language(rule, language)]
     if not fitting or not may_fit(fitting, source.data):
@@ -165,7 +168,7 @@ class _Rewriting:
                     continue
                 if rule.wide and any(one < match.end and match.start < other for one, other in self._left_out):
                     continue
-                place = Place(rule, match, layout, doubt_of(rule, match, self._own))
+                place = Place(rule, match, layout, doubt_of(rule, match, self._own, has_errors=self._syntax.errors > 0))
                 reason = why_not(place, self._scopes, self._rules.imports, self._own is not None)
                 if reason is not None:
                     if not rule.wide:

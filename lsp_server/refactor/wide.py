@@ -7,7 +7,15 @@ import attrs
 
 from lsp_server.refactor.difference import Change, changed_children
 from lsp_server.refactor.generalise import Side, Sides
-from lsp_server.refactor.grammar import is_access, is_call, is_expression, is_keyword_literal, is_list, is_name
+from lsp_server.refactor.grammar import (
+    is_access,
+    is_call,
+    is_callee,
+    is_expression,
+    is_keyword_literal,
+    is_list,
+    is_name,
+)
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, items, variables
 from lsp_server.refactor.syntax import Node, Syntax, same
 
@@ -31,6 +39,8 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
         return None
     old, new = _smallest(change.before[0], change.after[0])
     if not old.children and not _is_telling(old) and old.parent is not None and new.parent is not None:
+        if is_callee(old) and not any(same(old, one) for one in new.walk()):
+            return None  # another function with the same arguments: the rule itself says so
         old, new = old.parent, new.parent
     is_same_list = _is_same_list(old, new)
     if old.parent is None or (is_list(old) and not is_same_list):

@@ -119,6 +119,22 @@ def test_a_conversion_is_a_method_of_any_type() -> None:
     assert doubts(edit) == [RECEIVER]
 
 
+def test_a_header_is_read_in_the_language_of_the_rule() -> None:
+    language = language_for("", "a.h")
+    assert language.id == "c"
+    rules = learn([Example("int a = fail(1);\n", "int a = raise(1);\n")], language_for("cpp", ""))
+    text = "class A { int f() { return Status::fail(2); } int g() { return fail(3); } };\n"
+    assert rewrite(rules, "a.h", text, language, beside=SURE).applied(text) == text.replace("fail(3)", "raise(3)")
+
+
+def test_a_place_with_a_syntax_error_beside_it_is_doubtful() -> None:
+    before = "x = load_all(1)\n"
+    text = "def f():\n    x = load_all(2 $ 3)\n\n\ndef g():\n    y = load_all(3)\n"
+    edit = sure_edit("python", text, (before, before.replace("load_all", "read_all")))
+    assert edit.applied(text) == text.replace("load_all(3)", "read_all(3)")
+    assert doubts(edit) == ["a syntax error is beside it"]
+
+
 def test_another_spelling_of_the_same_tokens_is_sure() -> None:
     before = "<?php\nif ($a) { stop(); } else if ($d) { halt(); }\n"
     text = "<?php\nif ($b) { go(); } else if ($c) { run(); }\n"

@@ -57,6 +57,7 @@ def test_a_second_example_of_the_widest_form_makes_it_sure() -> None:
         ("python", "x = wait(5)\n", "x = wait(9)\n"),
         ("python", "x = os.path.join(a, b)\n", "x = Path(a) / b\n"),
         ("rust", "fn f() { debug!(1); }\n", "fn f() { log::debug!(1); }\n"),
+        ("cpp", "int a = read(1);\n", "int a = load(1);\n"),
     ],
 )
 def test_what_would_fit_everywhere_has_no_widest_form(language: str, before: str, after: str) -> None:
