@@ -15,13 +15,22 @@ from engine.fill.follows import FOLLOWS, FOLLOWS_WEIGHT, likelihood
 from engine.fill.sampler import Query
 from engine.fill.stream import StreamPass
 from engine.models.embedded.model import EmbeddedModel
-from engine.protocol.messages import Candidate, Fill, RuleName
+from engine.protocol.messages import Candidate, Fill, Filled, RuleName
 from engine.schedule.fill_queue import MAX_BATCH
 from engine.schedule.scheduler import Scheduler
 
 TABBED = HOLE.prefix.removesuffix("        total += ") + "\t\t"
 """No token of the fill writes a part of it again."""
 CHOSEN = attrs.evolve(HOLE, prefix=TABBED, rule="verify", choose_from=4, extent="lines", max_tokens=6)
+
+
+def same(one: Filled, other: Filled) -> bool:
+    """Return whether two fills have the same tokens, as sure as rows beside them leave it: sums have another order."""
+    pairs = list(zip(one.candidates, other.candidates, strict=True))
+    return all(
+        first.tokens == second.tokens and first.confidence == pytest.approx(second.confidence, abs=2e-4)
+        for first, second in pairs
+    )
 
 
 @pytest.fixture(scope="module", params=RUNNERS)
@@ -87,7 +96,7 @@ async def test_the_next_fill_finds_the_context_as_if_nothing_was_looked_at(sched
     before = await answer(scheduler, plain)
     await answer(scheduler, CHOSEN)
     after = await answer(scheduler, plain)
-    assert after.candidates == before.candidates
+    assert same(after, before)
     assert after.cached_tokens == after.context_tokens
 
 
@@ -102,7 +111,7 @@ async def test_a_fill_that_is_watched_answers_what_was_seen(scheduler: Scheduler
     watched = attrs.evolve(CHOSEN, rule="default", choose_from=0, progress=True)
     filled = await answer(scheduler, watched)
     assert filled.chosen_from == 1
-    assert filled.candidates == (await answer(scheduler, attrs.evolve(watched, rule="verify"))).candidates
+    assert same(filled, await answer(scheduler, attrs.evolve(watched, rule="verify")))
 
 
 async def test_while_many_wait_nothing_is_chosen(scheduler: Scheduler) -> None:
@@ -115,7 +124,7 @@ async def test_in_the_middle_of_a_line_it_is_the_greedy_text(scheduler: Schedule
     hole = attrs.evolve(CHOSEN, suffix=" + 1)" + SUFFIX)
     filled = await answer(scheduler, hole)
     assert filled.chosen_from == 1
-    assert filled.candidates == (await answer(scheduler, attrs.evolve(hole, choose_from=1))).candidates
+    assert same(filled, await answer(scheduler, attrs.evolve(hole, choose_from=1)))
 
 
 async def test_at_the_end_of_a_file_the_likeliest_is_chosen(scheduler: Scheduler) -> None:
