@@ -5,7 +5,7 @@ A new action is a class with the members of `Action`, and one line in requests/c
 
 import asyncio
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -16,7 +16,7 @@ from engine.errors import MidspanError
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot, position_in
 from lsp_server.engine_link.link import ProgressBar
-from lsp_server.refactor.file_edit import Block, FileEdit, TextEdit, blocks_of
+from lsp_server.refactor.file_edit import Block, FileEdit, Span, TextEdit, blocks_of
 from lsp_server.refactor.search import Found
 from lsp_server.wire import ActionName, BulkEdit, BulkOmission, BulkPlace, ScopeName
 
@@ -59,11 +59,7 @@ class DraftFile:
             reason += f"; nothing here defines {', '.join(f'`{name}`' for name in found.edit.unknown)}"
         is_doubtful = found.edit.has_errors or bool(found.edit.unknown)
         full = found.target.full if found.target.folder else ""
-        blocks = tuple(
-            attrs.evolve(block, doubtful=True, reason=f"{block.reason}; {doubt}") if doubt else block
-            for block in _explained(found.blocks, reason, is_doubtful)
-            for doubt in [next((doubts[span] for span in block.spans if span in doubts), "")]
-        )
+        blocks = tuple(_doubted(block, doubts) for block in _explained(found.blocks, reason, is_doubtful))
         return cls(uri, path, full, found.edit, blocks, _explained(found.following, reason))
 
     @property
@@ -162,6 +158,12 @@ class Drafts:
 
 def _explained(blocks: Sequence[Block], reason: str, is_doubtful: bool = False) -> tuple[Block, ...]:
     return tuple(attrs.evolve(block, reason=reason, doubtful=is_doubtful) for block in blocks)
+
+
+def _doubted(block: Block, doubts: Mapping[Span, str]) -> Block:
+    """Return a block that says why the first doubtful place in it is one."""
+    doubt = next((doubts[span] for span in block.spans if span in doubts), "")
+    return attrs.evolve(block, doubtful=True, reason=f"{block.reason}; {doubt}") if doubt else block
 
 
 def _place(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from lsp_server.refactor.bindings import BROUGHT
-from lsp_server.refactor.grammar import SELF, callee_of, is_call, is_name, is_statement, receiver_of
+from lsp_server.refactor.grammar import SELF, callee_of, is_call, is_name, is_operator, is_statement, receiver_of
 from lsp_server.refactor.matching import Match
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, items
 from lsp_server.refactor.surroundings import function_around
@@ -32,7 +32,6 @@ _CONVERSION = re.compile(
     r"(to|as|into)_?(string|str|owned|vec|array|list|bytes|json|int|float|number|iter|ref|mut|dict|map|set)", re.I
 )
 _KEYWORD_LITERAL = frozenset({"none", "true", "false", "nil", "null", "undefined"})
-_OPERATOR = re.compile(r"[=!<>+\-*/%&|?^~]+")
 _POSITIONS = {
     "deferred": re.compile(r"^(defer|go)_statement$"),
     "a bound of a type": re.compile(r"^(trait_bounds|where_predicate|type_bound|constraint)$"),
@@ -123,7 +122,7 @@ def _says(pattern: Pattern, bound: frozenset[str], is_prefix_enough: bool, aroun
     is_plain = "type" in pattern.kind + around and pattern.text in _PLAIN_TYPES
     if is_plain or _PLAIN_KIND.search(pattern.kind) or _PLAIN_KIND.search(around):
         return 0
-    if _OPERATOR.fullmatch(pattern.text):
+    if is_operator(pattern.text):
         return int(pattern.text not in "<>" or "type" not in around)  # the brackets of a type are no operators
     if pattern.text.lower() in _KEYWORD_LITERAL:
         return 1

@@ -83,6 +83,7 @@ _KEYWORD_LITERAL = re.compile(r"^(none|true|false|nil|null|undefined|none_litera
 _LITERAL = re.compile(r"(string|integer|float|number|int|char|rune|regex|literal)")
 _NAME_FIELDS = frozenset({"attribute", "property", "field", "key", "label", "suffix"})
 _STRING_CONTENT = re.compile(r"(string_content|string_fragment|literal_content|^string_fragment|line_str_text)$")
+_OPERATOR = re.compile(r"[=!<>+\-*/%&|?^~]+")
 LOOSEST = 0
 POSTFIX = 16
 ATOM = 17
@@ -151,6 +152,11 @@ class _Kinded(Protocol):
 
     @property
     def kind(self) -> str: ...
+
+
+def is_operator(text: str) -> bool:
+    """Return whether a token is an operator of signs."""
+    return _OPERATOR.fullmatch(text) is not None
 
 
 def is_list(node: Node) -> bool:

@@ -83,19 +83,22 @@ class Lesson:
         return reasons + ["a change is too small to say where else it belongs"] * self.small
 
 
-def lesson(before: Syntax, after: Syntax, is_code: bool = False) -> Lesson:
-    """Return what an example says. `is_code` says that it is no whole text, but what a person gave to look for."""
+def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: bool = False) -> Lesson:
+    """Return what an example says. `is_code` says that it is no whole text, but what a person gave to look for.
+
+    With `has_widest` the rules have their widest forms.
+    """
     found = difference(before, after)
     has_errors = before.errors + after.errors > 0
     whole = [change for change in found.changes if not (has_errors and _is_broken(change))]
     changes = whole if is_code else [change for change in whole if not is_prose(change)]
-    ones = [_learn_change(change, before, after, is_code) for change in changes]
+    ones = [_learn_change(change, before, after, is_code, has_widest) for change in changes]
     learned: list[Learned] = []
     for one in ones:
         if one is not None:
             put(learned, one)
     small = ones.count(None)
-    alone = [change for change, one in zip(changes, ones, strict=True) if one is None and not is_code]
+    alone = [change for change, one in zip(changes, ones, strict=True) if one is None and has_widest]
     wide = tuple(rule for change in alone if (rule := _wide_rule(change, before, after)) is not None)
     alike = len(ones) - small - len(learned)
     broken, prose = len(found.changes) - len(whole), len(whole) - len(changes)
@@ -122,7 +125,7 @@ def learn(examples: Iterable[Example], language: Language) -> RuleSet:
     reasons: list[str] = []
     for example in examples:
         before, after = parsed(example, language)
-        one = lesson(before, after)
+        one = lesson(before, after, has_widest=True)
         if after.errors > before.errors or ((before.errors or after.errors) and not one.learned):
             reasons.append(f"the example has syntax errors in {language.id}")
         else:
@@ -162,7 +165,7 @@ def _wide_rules(learned: Sequence[Learned], alone: Sequence[Rule]) -> tuple[tupl
     return tuple(sure), tuple(one for one, count in zip(wide, counts, strict=True) if count == 1)
 
 
-def _learn_change(change: Change, before: Syntax, after: Syntax, is_code: bool) -> Learned | None:
+def _learn_change(change: Change, before: Syntax, after: Syntax, is_code: bool, has_widest: bool) -> Learned | None:
     table = imports_of(before)
     scopes = Scopes(before, table)
     sides = generalise(change, before, after, scopes)
@@ -189,7 +192,8 @@ def _learn_change(change: Change, before: Syntax, after: Syntax, is_code: bool) 
         position=None if is_code else position_of(change.before[0]),
     )
     unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _is_used_as_thing(leaf))
-    return Learned(rule, sort_of(change, scopes), unknown, None if is_code else _wide_rule(change, before, after))
+    wide = _wide_rule(change, before, after) if has_widest else None
+    return Learned(rule, sort_of(change, scopes), unknown, wide)
 
 
 def _wide_rule(change: Change, before: Syntax, after: Syntax) -> Rule | None:

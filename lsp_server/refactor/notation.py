@@ -4,7 +4,6 @@ import itertools
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
 
 import attrs
 
@@ -120,13 +119,9 @@ def with_contexts(rules: RuleSet, language: Language) -> RuleSet:
                 is_part = isinstance(top, Branch | Leaf) and is_expression_kind(top.kind) and not is_list_kind(top.kind)
                 if is_part and not any(has_same_sides(one, other) for other in (*rules.rules, *more)):
                     kept = attrs.evolve(one, names=rule.names, brings=rule.brings, unbound=rule.unbound)
-                    more.append(attrs.evolve(kept, needs=rule.needs, uses=rule.uses, **_meant(rule)))
+                    kept = attrs.evolve(kept, needs=rule.needs, uses=rule.uses, is_syntax=rule.is_syntax)
+                    more.append(attrs.evolve(kept, receivers=rule.receivers, position=rule.position))
     return attrs.evolve(rules, rules=(*rules.rules, *more))
-
-
-def _meant(rule: Rule) -> dict[str, Any]:
-    """Return the fields of a rule that say which places are doubtful."""
-    return {"is_syntax": rule.is_syntax, "receivers": rule.receivers, "position": rule.position}
 
 
 def _is_one_text(pattern: Sequence[Pattern]) -> bool:

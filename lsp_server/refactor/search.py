@@ -256,10 +256,8 @@ async def search(
     progress = Progress(min(len(targets), caps.files))
     if len(targets) > caps.files:
         progress.reached.append(f"only the first {caps.files} of {len(targets)} files were searched")
-    examine, chunks = (
-        functools.partial(examined, rules, beside=beside),
-        _chunks(targets[: caps.files]),
-    )
+    examine = functools.partial(examined, rules, beside=beside)
+    chunks = _chunks(targets[: caps.files])
     found: list[Found] = []
     deadline = time.monotonic() + caps.seconds
     here = progress.files <= few

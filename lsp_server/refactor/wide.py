@@ -15,12 +15,12 @@ from lsp_server.refactor.grammar import (
     is_keyword_literal,
     is_list,
     is_name,
+    is_operator,
 )
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, items, variables
 from lsp_server.refactor.syntax import Node, Syntax, same
 
 _LIST = re.compile(r"array|list|tuple|dictionary")
-_OPERATOR = re.compile(r"[=!<>+\-*/%&|?^~]+")
 
 
 @attrs.frozen(eq=False)
@@ -50,8 +50,8 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
     if is_access(old) and receiver in shared and old.children[-1].digest not in shared:
         return None  # another member of any receiver: the rule itself says so
     # A receiver that stays tells what is meant if nothing else does.
+    kind = old.kind if is_same_list else ""
     for holes in (shared, {digest: hole for digest, hole in shared.items() if digest != receiver}):
-        kind = old.kind if is_same_list else ""
         pattern = _Reader(before, shared=holes, list_kind=kind).read(old)
         template = _Reader(after, shared=holes, list_kind=kind).read(new)
         old_items, holes_there = list(items((pattern,))), variables((pattern,))
@@ -84,7 +84,7 @@ def _is_telling(leaf: Node) -> bool:
 
 
 def _is_word(leaf: Leaf) -> bool:
-    return leaf.text[:1].isalpha() or (leaf.text != "!" and _OPERATOR.fullmatch(leaf.text) is not None)
+    return leaf.text[:1].isalpha() or (leaf.text != "!" and is_operator(leaf.text))
 
 
 def _shared(old: Node, new: Node) -> dict[int, Hole]:
