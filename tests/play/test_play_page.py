@@ -14,7 +14,7 @@ HOLE = "        return Vector(self.x + other.x, "
 TEXT = "document.querySelector('.cm-content').innerText"
 SHIFTS = """new Promise(seen => new PerformanceObserver(list => seen(
   list.getEntries()
-    .filter(each => each.value > 0.005)
+    .filter(each => each.value > 0.002)
     .flatMap(each => each.sources.map(({node}) => node).filter(node => node && !editor.contains(node)))
     .map(node => node.id || node.className || node.nodeName)
 )).observe({type: 'layout-shift', buffered: true}))"""
