@@ -3,7 +3,8 @@
 `python benchmarks/quality/prices.py --corpus FOLDER --record FILE --seconds 1200` asks at each key of the tasks, with
 nothing accepted. `python benchmarks/quality/prices.py --corpus FOLDER --replay FILE --price 15,3,1 --price 20,2,1`
 types the same tasks with what was recorded, through the language server's own plan, gate, reuse and restraint. A price
-is what a wrong suggestion, a glance, and a glance at the rest of a begun name cost, in keys.
+is what a wrong suggestion, a glance, and a glance at the rest of a begun name cost, in keys. The model's doubt makes
+the first one dearer, as in an editor.
 
 The engine ends a fill early by the default price, so a replay at a much lower one shows a little less than it would.
 Choose on one corpus, and report on another.

@@ -88,7 +88,8 @@ class ModelInfo:
 
     `server` is the host and port of a remote model and "" for a local one. `context_tokens` is the size of the model's
     window. `reading_tokens` is how much of the window to fill while the user types; 0 means all of it. A model that
-    cannot cache its context asks for less, because it reads all of it again after each key.
+    cannot cache its context asks for less, because it reads all of it again after each key. `doubt` says how many times
+    dearer a wrong text of it counts when somebody decides what to show: above 1 if it is surer than it is right.
     """
 
     name: str
@@ -102,6 +103,7 @@ class ModelInfo:
     dtype: str
     server: str = ""
     reading_tokens: int = 0
+    doubt: float = 1.0
 
 
 @attrs.frozen

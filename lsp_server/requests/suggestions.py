@@ -335,7 +335,8 @@ class Suggestions:
         self, request: SuggestionRequest, plan: Plan, filled: Filled, here: tuple[Snapshot, int]
     ) -> list[Presented]:
         settings = self._session.configuration.settings
-        is_dearer = request.automatic and plan.settings.gate != settings.gate
+        price = settings.gate
+        is_dearer = request.automatic and self._restraint.price(request.uri, price) != price
         self._silent(request, Silence("answered", plan=plan, filled=filled, is_dearer=is_dearer))
         if not request.automatic:
             return asked_for(plan, filled, settings)

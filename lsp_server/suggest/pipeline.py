@@ -97,9 +97,11 @@ def plan(
     `path` is the path that the model sees. `code_above` comes before the document's own text (the notebook cells above
     a cell), and `snippets` come from other files. The fill may look up the memory of `workspace`. The engine may end
     the fill early, once its first line can hardly be worth the price any more; with a gate of 0 every fill runs to its
-    end and passes.
+    end and passes. The price is raised by the model's doubt, but not of an insertion, which has odds of its own.
     """
     hole = cut_hole(snapshot, offset, context_budget_of(model, settings.context_tokens), code_above)
+    if model.doubt != 1 and not is_before_word(hole):
+        settings = attrs.evolve(settings, gate=settings.gate.raised(model.doubt))
     least, count = settings.gate.least_probability(_LONGEST), candidates
     if _inserts(hole, settings):
         least = min(least, LEAST_LINE)

@@ -81,6 +81,25 @@ def test_the_rest_of_the_line_can_be_accepted_with_a_key(vscode: Workbench) -> N
     assert vscode.saved("line.txt") == FOX.replace("|", typed + ghost.partition("\n")[0])
 
 
+def test_tab_takes_a_suggestion_by_line_if_the_setting_says_so(vscode: Workbench) -> None:
+    body = "    first = unlikely_name(values, 4711)\n    second = unlikely_name(first, 4711)\n    return second\n"
+    functions = "".join(f"def odd_{name}(values):\n{body}\n\n" for name in ("one", "two", "three"))
+    text = f"{functions}def odd_four(values):|\n"
+    vscode.server.configure({"midspan.tab": "by line", "midspan.maxTokens": 64})
+    vscode.open("by_line.py", text)
+    vscode.press("Enter")
+    vscode.press(ASK)
+    ghost = eventually(vscode.ghost, "several lines")
+    lines = ghost.splitlines()
+    assert len(lines) > 1
+    vscode.press("Tab")
+    eventually(lambda: vscode.ghost() not in ("", ghost), "the rest of them")
+    assert vscode.ghost().strip().splitlines()[0] == lines[1].strip()
+    vscode.press("Tab")
+    written = vscode.saved("by_line.py").removeprefix(text.partition("|")[0]).split()
+    assert written == " ".join(lines[:2]).split()
+
+
 def test_in_the_subtle_mode_ghost_text_comes_only_on_a_key(vscode: Workbench) -> None:
     vscode.server.configure({"midspan.automatic": False})
     vscode.open("subtle.txt", FOX)

@@ -37,6 +37,8 @@ CONTEXT_TOKENS, READING_TOKENS = 2048, 1024
 """The most tokens of a context, and how many of them are read while somebody types: each costs time on a CPU."""
 KERNEL_PRECISIONS: dict[str, bool | None] = {"auto": None, "int4": True, "int8": False}
 """What the kernel runs in, and FileWeights.in_four_bits for it."""
+_DOUBT = 4.0
+"""What Qwen2.5-Coder 0.5B shows is wrong too often at 1; chosen by benchmarks/quality/prices.py (docs/training.md)."""
 _OTHER_BYTES = 200_000_000
 """What is needed besides the weights: rows, contexts, the tokenizer, and a matrix while it is packed."""
 
@@ -147,6 +149,7 @@ def _model(
         device=runner.device,
         dtype=runner.dtype,
         reading_tokens=min(READING_TOKENS, shape.context_tokens),
+        doubt=_DOUBT,
     )
     return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, way.threads, shape.positions, keep)
 

@@ -52,6 +52,15 @@ def test_a_fill_ends_once_its_line_can_hardly_be_worth_the_price() -> None:
     assert 1 > least["quiet"] > least["normal"] > least["eager"] > 0
 
 
+def test_a_model_that_is_too_sure_of_itself_pays_more_for_what_is_wrong_but_not_before_a_word() -> None:
+    doubted, price = attrs.evolve(SMALL, doubt=4.0), GATES["normal"]
+    dear = planned(BODY, model=doubted)
+    assert dear.settings.gate == attrs.evolve(price, wrong=4 * price.wrong)
+    assert dear.fill.min_line_probability > planned(BODY).fill.min_line_probability
+    assert planned("x = ¦name\n", model=doubted).settings.gate == price
+    assert planned(BODY, Settings(gate=0.0), doubted).settings.gate.hides_nothing
+
+
 def test_without_a_gate_no_fill_ends_early() -> None:
     assert planned(BODY, Settings(gate=0.0)).fill.min_line_probability == 0.0
 
