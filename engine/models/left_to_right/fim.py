@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 from engine.errors import ModelError
 from engine.models.stock.checkpoint import NOTES, Checkpoint
 
-Order = Literal["suffix first", "prefix first"]
+Order = Literal["suffix inside", "suffix last"]
 """Of the parts of a prompt: see prompt.py."""
 
 
@@ -16,9 +16,9 @@ Order = Literal["suffix first", "prefix first"]
 class Spelling:
     """How a family writes the tokens of its prompts, and the order of the parts.
 
-    Qwen2.5-Coder was measured with its own weights: 46 of 60 holes in one line with the suffix first, 31 with the
-    prefix first (HumanEval-Infilling). StarCoder, Granite and SantaCoder were not. Their trainer, Megatron, has both
-    orders; in the one that is taken a key press reads nothing but itself.
+    Qwen2.5-Coder was measured with its own weights: 46 of 60 holes in one line with the suffix before the code near
+    above, 31 with it last (HumanEval-Infilling). StarCoder, Granite and SantaCoder were not. In the order that is taken
+    a key press reads nothing but itself.
     """
 
     prefix: str
@@ -26,7 +26,7 @@ class Spelling:
     middle: str
     repository: str
     file: str
-    order: Order = "suffix first"
+    order: Order = "suffix inside"
 
 
 QWEN = Spelling("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>")
@@ -52,7 +52,7 @@ class FimTokens:
     ends: tuple[int, ...]
     repository: int | None = None
     file: int | None = None
-    order: Order = "suffix first"
+    order: Order = "suffix inside"
 
 
 @attrs.frozen

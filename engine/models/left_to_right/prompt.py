@@ -1,11 +1,12 @@
 """A hole as the prompt of a model that was trained to fill in the middle, in the order of its row (FimTokens).
 
     <|repo_name|>name <|file_sep|>snippet ... <|file_sep|>path
-    <|fim_prefix|><|fim_suffix|>code below<|fim_middle|>code above |         suffix first
-    <|fim_prefix|>code above<|fim_suffix|>code below | <|fim_middle|>        prefix first
+    <|fim_prefix|>code far above<|fim_suffix|>code below<|fim_middle|>code near above |     suffix inside
+    <|fim_prefix|>code above<|fim_suffix|>code below | <|fim_middle|>                       suffix last
 
-With the suffix first the middle goes on where the code above ends, so typing only appends to what is cached, and what
-follows the hole can be asked for after it. With the prefix first each key press reads the suffix again.
+With the suffix inside, the middle has begun already, with the code near above. So typing only appends to what is
+cached, what follows the hole can be asked for after it, and another line nearby reads again what is below and near
+alone. With the suffix last each key press reads the suffix again.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,8 +20,17 @@ from engine.models.embedded.layout import short_path
 from engine.models.left_to_right.fim import FimTokens
 from engine.protocol.messages import Fill, Snippet, left_edge
 
-SUFFIX_TOKENS = {"suffix first": 256, "prefix first": 128}
-"""The most of the code below. With the prefix first about ten lines, because every key press reads them again."""
+SUFFIX_TOKENS = {"suffix inside": 256, "suffix last": 128}
+"""The most of the code below. With the suffix last about ten lines, because every key press reads them again."""
+NEAR_TOKENS, NEAR_STRIDE = 192, 128
+"""The most of the code near above, and the strides by which its first token moves.
+
+Of 12 rests of lines in long files the author's text cost 3.7 % fewer nats than with all above after the suffix, and
+with 96 and 64 2.5 % fewer.
+"""
+LONG_LINE = 48
+"""Tokens in which the next line should begin."""
+_ROUNDED = 64
 _TOKEN_CHARACTERS = 8
 """A generous bound for the characters per token. Text beyond it is cut before it is tokenized."""
 
@@ -56,14 +66,17 @@ class FimPrompt:
         room = self._window - min(fill.max_tokens, self._window // 2) - 3
         marks, suffix = self._special_tokens, fill.suffix.replace("\r\n", "\n")
         below = self._below(suffix, min(SUFFIX_TOKENS[marks.order], room // 3))
-        head = self._head(fill.path, fill.snippets, (room - len(below)) // 3)
-        above = self._above(fill.prefix[: len(fill.prefix) - len(typed)], room - len(below) - len(head))
-        if marks.order == "suffix first":
-            stream = [*head, marks.prefix, marks.suffix, *below, marks.middle, *above]
+        # Their number changes with the cursor's line, and no left edge shall move then.
+        room -= -(-len(below) // _ROUNDED) * _ROUNDED
+        head = self._head(fill.path, fill.snippets, room // 3)
+        above = self._above(fill.prefix[: len(fill.prefix) - len(typed)], room - len(head))
+        if marks.order == "suffix inside":
+            near = self._near(above)
+            stream = [*head, marks.prefix, *above[:near], marks.suffix, *below, marks.middle, *above[near:]]
         else:
             stream = [*head, marks.prefix, *above, marks.suffix, *below, marks.middle]
         layout = PromptLayout(stream[:-1], typed=typed, above=above, below=below, anchor=stream[-1], fill=fill)
-        if marks.order == "prefix first":
+        if marks.order == "suffix last":
             return layout
         resumes = Below.of(fill.prefix.replace("\r\n", "\n"), suffix, fill.language)
         return attrs.evolve(layout, follows=below[:FOLLOWS], resumes=resumes)
@@ -86,6 +99,13 @@ class FimPrompt:
         prefix = prefix[left_edge(len(prefix), 2 * reach, reach) :]
         tokens = self._encode(prefix.replace("\r\n", "\n"))
         return tokens[left_edge(len(tokens), room, room // 4) :]
+
+    def _near(self, above: list[int]) -> int:
+        """Return where the code near above begins: at a line if one begins soon after the edge."""
+        if not (edge := left_edge(len(above), NEAR_TOKENS, NEAR_STRIDE)):
+            return 0
+        lines = (at + 1 for at in range(edge - 1, min(edge + LONG_LINE, len(above))) if self._breaks_line(above[at]))
+        return next(lines, edge)
 
     def _head(self, path: str, snippets: Sequence[Snippet], room: int) -> list[int]:
         """Return the snippets and the path of the hole's file; [] without both.

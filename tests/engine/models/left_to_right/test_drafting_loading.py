@@ -12,7 +12,7 @@ from tiny_gemma import save_tiny_gemma
 
 from engine.errors import ModelError
 from engine.models.left_to_right.drafters import MaskedDrafter, StreamDrafter
-from engine.models.left_to_right.prompt import SUFFIX_TOKENS
+from engine.models.left_to_right.prompt import LONG_LINE, NEAR_STRIDE, NEAR_TOKENS, SUFFIX_TOKENS
 from engine.models.left_to_right.torch_model import QwenFimModel
 from engine.models.load import load
 from engine.protocol.messages import Fill, Snippet
@@ -22,7 +22,7 @@ HOLE = Fill(id=1, prefix="def area(width, height):\n    return ", suffix="\n\npr
 PREFIX, SUFFIX, MIDDLE, FILE, REPOSITORY = (
     SPECIAL_TOKENS[f"<|{name}|>"] for name in ("fim_prefix", "fim_suffix", "fim_middle", "file_sep", "repo_name")
 )
-MOST_BELOW = SUFFIX_TOKENS["suffix first"]
+MOST_BELOW = SUFFIX_TOKENS["suffix inside"]
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +102,35 @@ def test_a_key_press_in_a_long_file_keeps_the_prompt_before_it(family: QwenFimMo
         for before, after in pairwise(prompts)
     ]
     assert sum(kept) >= len(kept) - 1
+
+
+def test_code_far_above_comes_before_the_suffix_and_stays_while_the_cursor_moves(family: QwenFimModel) -> None:
+    lines = [f"value_{number} = {number}\n" for number in range(80)]
+    prompts = []
+    for row in range(40, 48):
+        hole = attrs.evolve(HOLE, prefix="".join(lines[:row]), suffix="".join(lines[row:]))
+        context = family.lay_out(hole).context
+        suffix, middle = context.index(SUFFIX), context.index(MIDDLE)
+        far, near = context[context.index(PREFIX) + 1 : suffix], context[middle + 1 :]
+        assert hole.prefix.startswith(shown(family, far) + shown(family, near)[:-2])
+        assert shown(family, far).endswith("\n")
+        assert NEAR_TOKENS - NEAR_STRIDE - LONG_LINE <= len(near) <= NEAR_TOKENS
+        prompts.append(context)
+    kept = [common_prefix(before, after) > before.index(SUFFIX) for before, after in pairwise(prompts)]
+    assert kept.count(False) <= 1  # One stride at most.
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_a_line_up_or_down_in_a_long_file_moves_no_left_edge(family: QwenFimModel, start: int) -> None:
+    lines = [f"value_{'x' * (number % 23)} = {number}\n" for number in range(600)]
+    prompts = []
+    for row in range(300 + start, 316, 2):
+        prompts.append(
+            family.lay_out(attrs.evolve(HOLE, prefix="".join(lines[:row]), suffix="".join(lines[row:]))).context
+        )
+        assert len(prompts[-1]) <= family.info.reading_tokens - HOLE.max_tokens
+    firsts = [context[context.index(PREFIX) + 1 :][:24] for context in prompts]
+    assert sum(before != after for before, after in pairwise(firsts)) <= 2
 
 
 @pytest.mark.parametrize(
