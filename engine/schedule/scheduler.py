@@ -18,7 +18,7 @@ from contextlib import suppress
 
 import attrs
 
-from engine.fill.draft_planner import LastTexts, PassTimer
+from engine.fill.draft_planner import PassTimer
 from engine.fill.interface import Keeps, Model
 from engine.fill.stream import StreamModel
 from engine.heap import give_back
@@ -27,6 +27,7 @@ from engine.memory.workspace import EngineMemories
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule.backend import Ticket, settle_cancelled
+from engine.schedule.caches import ContextCache, LastTexts
 from engine.schedule.file_queue import FileQueue, NoMemory
 from engine.schedule.fill_queue import (
     HURRIED_ON_CPU,
@@ -38,7 +39,7 @@ from engine.schedule.fill_queue import (
     unfilled,
     urgent,
 )
-from engine.schedule.job import SPARED_ROWS, ContextCache, Job
+from engine.schedule.job import SPARED_ROWS, Job
 from engine.schedule.warm_up import time_passes, warm_up
 
 _log = logging.getLogger(__name__)
