@@ -19,7 +19,7 @@ from engine.errors import MidspanError, ModelError
 from engine.http.access import VARIABLE, Hosts, Limits, read_tokens
 from engine.http.app import App, NextEdit, Rules, no_next_edit
 from engine.http.engine_links import Links
-from engine.http.exchange import Workspaces
+from engine.http.workspaces import Workspaces
 from engine.protocol.messages import ModelInfo
 from engine.server.server import listen_tcp
 
