@@ -21,7 +21,7 @@ from engine.http.app import App, NextEdit, Rules, no_next_edit
 from engine.http.engine_links import Links
 from engine.http.workspaces import Workspaces
 from engine.protocol.messages import ModelInfo
-from engine.server.server import listen_tcp
+from engine.server.listener import listen_tcp
 
 _IDLE_S = 75
 _END_S = 3
