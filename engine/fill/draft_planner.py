@@ -28,7 +28,7 @@ claimed to go on with certainty."""
 PRIOR = 20.0
 """How many verified guesses the two assumptions weigh as much as."""
 KEPT = 0.98
-"""What remains of earlier counts after each pass. Where they kept canvases away, these are tried again in time."""
+"""Earlier counts decay by this factor a pass, so canvases that they rejected are tried again in time."""
 
 
 @attrs.frozen
@@ -164,9 +164,9 @@ def _judged(guessed: Sequence[int], written: Sequence[int]) -> tuple[int, int]:
 
 
 _MOST_TIMES = 4.0
-"""A pass counts as at most so many times the mean: a stop of the process during one says nothing of the next."""
+"""A pass counts as at most so many times the mean: the process may have been suspended."""
 _COLD = 3
-"""Of so many first passes the fastest counts: they touch memory and code for the first time."""
+"""The fastest of so many first passes counts: they touch memory and code for the first time."""
 
 
 class PassTimer:

@@ -21,7 +21,7 @@ from engine.protocol.messages import Candidate, Finish
 FOLLOWS = 8
 """Tokens after the hole that are looked at. More of them choose no better."""
 FOLLOWS_WEIGHT = 0.5
-"""The exponent of their probability. They stand in the context too, so the network knows them rather too well."""
+"""The exponent of their probability. They are in the context too, so the network knows them rather too well."""
 MOST_ENDS = 8
 """Ends of lines that are looked at, of a text of several lines that did not end by itself."""
 LEAST_SHARE = 0.02

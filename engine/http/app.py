@@ -73,7 +73,7 @@ async def no_next_edit(_: Rewriting) -> str | None:
 
 @attrs.frozen
 class Rules:
-    """Who may ask, and for what."""
+    """The clients that may ask, and what they may ask for."""
 
     tokens: Tokens
     hosts: Hosts

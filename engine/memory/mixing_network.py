@@ -124,7 +124,7 @@ def _by_scope(column: NDArray[Number]) -> NDArray[Number]:
 def _tops(counts: FollowerCounts, longest: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return for each row the most frequent follower of its longest run, and whether it is the newest as well.
 
-    longest: int64 [n], the rank of the longest run. Of followers that are equally frequent the newer one is taken.
+    longest: int64 [n], the rank of the longest run. The newer one of equally frequent followers is taken.
     """
     tops, newest = np.full(counts.rows, -1), np.zeros(counts.rows, np.bool_)
     (entries,) = (counts.groups % GROUPS_A_ROW == longest[counts.groups // GROUPS_A_ROW]).nonzero()

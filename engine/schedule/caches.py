@@ -57,8 +57,9 @@ class ContextCache:
     def take(self, tokens: list[int], scope: str = "") -> Context:
         """Return a context that holds the longest known prefix of `tokens`, for the caller alone.
 
-        An idle context that shares most of its tokens is handed over. Of one that shares few, these few are copied: so
-        a hole elsewhere in the file does not discard what the next keystroke here needs."""
+        An idle context that shares most of its tokens is handed over. If it shares few, they are copied: so a hole
+        elsewhere in the file does not discard what the next keystroke here needs.
+        """
         self._asked += len(tokens)
         own = [idle for idle in self._idle if idle.scope == scope]
         best = max(own, key=lambda idle: common_prefix(idle.context.tokens, tokens), default=None)

@@ -84,7 +84,7 @@ class Job:
             self._joint_rows = 0 if len(self._layout.context) - self._cached > SPARED_ROWS else SPARED_ROWS
         self._fillings: list[Filling] = []
         self._contexts: list[Context] = []
-        """Of each filling."""
+        """One for each filling."""
         self._branches, self._choose_from = 0, 1
         if self._strategy.rule in BRANCHING and not fill.temperature and not self._scored:
             if self._layout.follows is not None:

@@ -118,7 +118,7 @@ class Scheduler:
         self._active: list[ScheduledTicket] = []
         self._reader: ScheduledTicket | None = None
         self._read_on: dict[int, ScheduledTicket] = {}
-        """What is read on for each owner. His next fill ends it, and has what it read."""
+        """What is read on for each owner, whose next fill ends it and has what it read."""
         self._wake = asyncio.Event()
         self._loop_task: asyncio.Task[None] | None = None
         self._latencies: deque[float] = deque(maxlen=200)
@@ -267,7 +267,7 @@ class Scheduler:
         """Run one batch for all tickets, on the worker thread. Return the tickets that are done."""
         jobs = {ticket: job for ticket in tickets if (job := self._begun(ticket)) is not None}
         reading = [ticket for ticket, job in jobs.items() if job.unread]
-        # Who reads reads on; then who has least to read, and of equals the newest, whose answer is wanted for longest.
+        # The reader reads on; then the shortest rest comes, and among equals the newest: it is wanted longest.
         reading.sort(key=lambda ticket: (ticket is not self._reader, jobs[ticket].unread, -ticket.submitted))
         self._reader = reading[0] if reading else None
         room = self._encode_rows if len(reading) == len(jobs) else self._encode_rows // SHARED_WITH_FILLS

@@ -249,7 +249,7 @@ class Deletions:
 log = logging.getLogger("midspan.documents")
 
 _PARSE_SECONDS = 1.0
-"""Of the processor's time. 2 MB of a program take 0.6 s; the end of what took longer keeps the event loop too long."""
+"""Processor time. 2 MB of a program take 0.6 s; the end of what took longer keeps the event loop too long."""
 _EDIT_SECONDS = 0.5
 _PATIENCE = 10
 """A text that took too long to parse is parsed again after this many times that time."""

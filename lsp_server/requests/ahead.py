@@ -153,7 +153,7 @@ class ReadAhead:
         session.on_close.append(self.closed)
 
     def cursor_moved(self, params: CursorParams) -> None:
-        """Read at the cursor, which an editor tells of once it rests."""
+        """Read at the cursor, which an editor reports once it rests."""
         self._is_told = True
         self._begin(_Rest(params.text_document.uri, params.position))
 

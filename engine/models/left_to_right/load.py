@@ -254,7 +254,7 @@ def folder_specials(checkpoint: Checkpoint, tokenizer: Tokenizer) -> Specials:
 
 @attrs.frozen
 class GgufFacts:
-    """What the header of a GGUF tells of the model that it becomes here. bytes_needed: of memory, with all else."""
+    """The facts in a GGUF's header about the model made of it. bytes_needed: of memory, with all else."""
 
     name: str
     parameters: int
