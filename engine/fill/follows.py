@@ -109,7 +109,7 @@ class Following:
         named, seam = result.predictions.named[:, 0], self._seam
         likelihood = float(np.log(np.maximum(named, _NEVER)).sum())
         if seam.again and (again := len(self._written) - len(seam.tokens)) <= len(self._confidence):
-            # What was written already counts in the text, unless it was typed.
+            # Text that was written already counts, unless it was typed.
             likelihood -= math.log(max(self._confidence[-again], _NEVER))
         if likelihood > self.likelihood:
             self.likelihood, self._best = min(0.0, likelihood), self.ends[0]

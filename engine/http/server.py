@@ -170,7 +170,7 @@ class _Server(uvicorn.Server):
 class _Protocol(H11Protocol):
     """Drops a connection whose request does not come: uvicorn waits for half a head for ever.
 
-    What comes is parsed a piece at a time, between other events: 256 kB in chunks of one byte are 40,000 of them.
+    Input is parsed a piece at a time, between other events: 256 kB in chunks of one byte are 40,000 of them.
     """
 
     _head_timer: asyncio.TimerHandle | None = None

@@ -79,7 +79,7 @@ class Statistics:
         first: the model's most likely token of each row. highest: its probability.
         of_tops: fp32 [n, scopes], the model's probabilities of `tops`; anything where there is none.
 
-        What is divided by 3, 4 or 5 has a large range. Training scales each feature by its spread, of at least 0.05, so
+        Features divided by 3, 4 or 5 have a large range. Training scales each one by its spread, of at least 0.05, so
         other numbers would do as well; but these are in the weights, which would have to be trained again.
         """
         here = self.present

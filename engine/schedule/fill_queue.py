@@ -85,7 +85,7 @@ class FillQueue:
 
     The next fill is one of the owner with the fewest fills under way, of these the one with the smallest budget, and of
     these the newest; among those that are nearly as new, that of the owner who has waited for a turn the longest. Fills
-    with more time do not count against one with less: who types does not wait for a refactoring of his own. Among equal
+    with more time do not count against one with less: typing does not wait for the user's own refactoring. Among equal
     budgets the earliest deadline would be the oldest fill, and under more load than the engine can bear the oldest
     fills belong to text that has changed since then: if they went first, all answers would come too late. For the same
     reason only so many hurried ones are under way. The others are cancelled by their editors, answered by the scheduler

@@ -51,7 +51,7 @@ class Job:
         """
         self._started = time.perf_counter()
         if memories is not None and (related := memories.related(fill)):
-            # What resembles the hole matters more than other open files, so it comes first.
+            # Code that resembles the hole matters more than other open files, so it comes first.
             fill = attrs.evolve(fill, snippets=[*related, *fill.snippets])
         self.fill, self._model, self._submitted = fill, model, submitted
         self._most_tokens = min(fill.max_tokens, fill.max_tokens if most_tokens is None else most_tokens)

@@ -118,7 +118,7 @@ class Scheduler:
         self._active: list[ScheduledTicket] = []
         self._reader: ScheduledTicket | None = None
         self._read_on: dict[int, ScheduledTicket] = {}
-        """What is read on for each owner, whose next fill ends it and has what it read."""
+        """A reading ticket for each owner, whose next fill ends it and has its context."""
         self._wake = asyncio.Event()
         self._loop_task: asyncio.Task[None] | None = None
         self._latencies: deque[float] = deque(maxlen=200)
@@ -207,7 +207,7 @@ class Scheduler:
                 await self._update_memory()
             if not self._active:
                 continue
-            # What is filled ahead of the user waits while a user waits.
+            # A fill ahead of the user waits while a user waits.
             stepping = urgent(self._active) or list(self._active)
             finished = await loop.run_in_executor(self._worker, self._step, stepping)
             for ticket in finished:

@@ -67,7 +67,7 @@ def time_passes(model: StreamModel) -> dict[int, float]:
             break
         for rows in TIMED_ROWS:
             if len(fastest) >= _FEWEST_SIZES and time.perf_counter() > end:
-                break  # What is wider is extrapolated.
+                break  # Wider passes are extrapolated.
             context.truncate(length)
             begun = time.perf_counter()
             model.run([StreamPass(context, [model.mask] * rows, [], range(rows))])

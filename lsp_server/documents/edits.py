@@ -135,7 +135,7 @@ class RecentEdits:
             edits = *self._edits, edit
             left = ((len(one.before), hash(one.before)) for one in edits[:-_MAX_EDITS])
             return RecentEdits(edits[-_MAX_EDITS:], self._serial + 1, (*self._dropped, *left)[-_MAX_DROPPED:])
-        # What lies outside of the edit until now is equal in `last.before` and `before`, moved by its growth.
+        # Text outside of the edit until now is equal in `last.before` and `before`, moved by its growth.
         growth = last.end - last.old_end
         edit = RecentEdit(
             last.before,

@@ -54,7 +54,7 @@ class SuggestionRequest:
     """A suggestion request. A newer one from the same asker cancels it.
 
     `candidates` is 1 for an automatic request. When the user asks there are more, nothing is held back, not even by the
-    gate, and the engine is asked again. What is on the screen stays the first, so that the editor goes on from there.
+    gate, and the engine is asked again. The text on the screen stays the first, so that the editor goes on from there.
     If there is nothing to show, the user is told why.
 
     `waits`: an automatic request waits for an engine that starts, as long as nothing newer comes.
