@@ -21,8 +21,9 @@ from engine.errors import MidspanError, ModelError
 from engine.library.precision_names import check_precision_setting
 from engine.protocol.messages import PROTOCOL_VERSION, Welcome
 from engine.remote.endpoint import Endpoint, endpoint_of
+from engine.server.listener import Listener, Transport, default_transport
 from engine.server.log import LEVELS, keep_messages_out_of_tracebacks, log_loop_exception, open_log
-from engine.server.server import Listener, Server, Transport, default_transport
+from engine.server.server import Server
 
 _log = logging.getLogger("engine.main")
 

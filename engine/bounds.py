@@ -11,15 +11,15 @@ LONGEST_PATH = 4096
 LONGEST_NAME = 256
 """Characters: of a file, a field, a tensor."""
 MOST_VALUES = 5_000
-"""Of a JSON text that a stranger sends, all lists and objects together. Plugins send some hundreds."""
+"""Values of a JSON text that a stranger sends, in all lists and objects together. Plugins send some hundreds."""
 DEEPEST = 32
 """Lists and objects inside each other."""
 MOST_JSON_BYTES = 64 * 1024 * 1024
-"""Of a JSON file, such as a tokenizer's."""
+"""A JSON file, such as a tokenizer's."""
 
 # A folder: the language server, `midspan refactor`, `play` and `serve --workspace`.
 MAX_FILE_BYTES = 200_000
-"""Of a file that is learned, searched or edited. Larger files are data or generated code."""
+"""A file that is learned, searched or edited. Larger files are data or generated code."""
 MOST_ENTRIES = 200_000
 """Files and folders that a walk through a folder looks at."""
 WALK_S = 20.0
@@ -29,43 +29,43 @@ MOST_PATTERNS, LONGEST_PATTERN = 1_000, 400
 GIT_S = 20.0
 """Seconds of a call of git."""
 MOST_GIT_BYTES = 32 * 1024 * 1024
-"""Of what git prints. An index of 3 MB can name 2 GB of paths."""
+"""The output of git. An index of 3 MB can name 2 GB of paths."""
 MOST_GIT_MEMORY = 1 << 30
 """Bytes that git may allocate; files that it maps do not count."""
 
 # HTTP: `midspan serve` and `play`.
 MOST_BODY_BYTES = 4 * 1024 * 1024
-"""Of a request. More than a Fill can have."""
+"""A request: more than a Fill can have."""
 BODY_S = 30.0
 """Seconds in which a body comes whole, and in which a client takes a piece of a streamed answer."""
 HEAD_S = 30.0
 """Seconds in which the head of a request comes whole, from its first byte or the opening of the connection."""
 PIECE_BYTES = 4096
-"""Of what came over a connection, parsed before others have their turn."""
+"""Received bytes that are parsed before other clients have their turn."""
 MOST_NAMES = 64
 """Strings in a list of a request."""
 MOST_HUNKS = 32
-"""Of an edit that shall be repeated."""
+"""Hunks of an edit to repeat."""
 MOST_REGION_CHARACTERS = 200_000
-"""Of a region that shall be rewritten, with the text around it."""
+"""A region to rewrite, with the text around it."""
 
 # The page of `midspan play`. A browser's editor is slow with more, and the model reads some kilobytes.
 MOST_LISTED_FILES = 5_000
 MOST_PAGE_BYTES = 1024 * 1024
-"""Of a file that the page opens, and characters of a text on it."""
+"""A file that the page opens; also the characters of a text on it."""
 
 # A model's files.
 MOST_HEADER_BYTES = 64 * 1024 * 1024
-"""Of a GGUF's header. One with 262,144 tokens and 600,000 merges has 17 MB."""
+"""A GGUF's header. One with 262,144 tokens and 600,000 merges has 17 MB."""
 MOST_HEADER_ITEMS = 3_000_000
-"""Of all lists in a GGUF's header together. Such a one has 1.4 million."""
+"""All lists in a GGUF's header together. The header above has 1.4 million."""
 MOST_TENSORS, MOST_FIELDS = 100_000, 10_000
 MOST_PACKED_FILES = 3
 """Files of packed weights that are kept, those that were used last. Each is about as large as its model."""
 MOST_MANIFEST_BYTES = 1024 * 1024
-"""Of a file of Ollama's that says what a model consists of."""
+"""Ollama's file that says what a model consists of."""
 MOST_OTHER_MODELS = 1_000
-"""Of Ollama's and of LM Studio's."""
+"""Models of Ollama and of LM Studio."""
 
 # A hub.
 HUB_S = 30.0
@@ -73,14 +73,14 @@ HUB_S = 30.0
 HUB_LIST_S = 60.0
 """Seconds in which the list of a repository's files comes whole."""
 MOST_HUB_BYTES = 8 * 1024 * 1024
-"""Of the list, and of what comes with an error."""
+"""The list, and the text of an error."""
 MOST_HUB_VALUES = 50_000
-"""Of the list's JSON."""
+"""Values of the list's JSON."""
 MOST_HUB_FILES = 1_000
 
 # A server in the model's place.
 MAX_ANSWER_BYTES = 256 * 1024
-"""Of an answer, besides what the server may repeat of the request, and its tokens."""
+"""An answer, without its tokens and without the parts of the request that the server may repeat."""
 TOKEN_BYTES = 1024
-"""Of a token in an answer, with its probability and its likeliest rivals."""
+"""A token in an answer, with its probability and its likeliest rivals."""
 CONNECT_S = 3.0

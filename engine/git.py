@@ -178,7 +178,7 @@ def _program(root: str) -> str:
 def _ending_with_us() -> tuple[str, ...]:
     """Return what runs a program so that it ends with the thread that started it, where the system has that.
 
-    A killed server would leave git behind, which waits for ever for a .gitignore that is a pipe.
+    Otherwise git would outlive a killed server and wait for ever for a .gitignore that is a pipe.
     """
     program = "/usr/bin/setpriv"  # of util-linux; busybox has one that cannot do it
     command = (program, "--pdeathsig", "KILL", "--")

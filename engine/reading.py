@@ -29,6 +29,9 @@ _UNNAMEABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters would be commands of a terminal; surrogates are bytes of a name that is not UTF-8."""
 
 
+_GENERATED = frozenset({"node_modules", "__pycache__", "build", "dist", "target", "venv"})
+
+
 def is_inside(path: str) -> bool:
     """Return whether a path with slashes can name a file in a folder, and none of git's own. The disk is not read.
 
@@ -69,6 +72,12 @@ def walk(folder: str, skips: Callable[[str], bool]) -> Iterator[str]:
                     waiting.append(path)
             elif _is_file(entry):
                 yield path
+
+
+def is_generated(path: str) -> bool:
+    """Return whether a folder is hidden or has what tools wrote, by its name: for a walk where git is not asked."""
+    name = path.rpartition("/")[2]
+    return name.startswith(".") or name in _GENERATED
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

@@ -28,10 +28,10 @@ from lsp_server import wire
 _logger = logging.getLogger(__name__)
 
 MOST_BYTES = 64 * 1024 * 1024
-"""Of a message. Editors send whole files; those that are served have 2 MB."""
+"""A message. Editors send whole files; those that are served have 2 MB."""
 _TOO_LARGE = "a message of %d bytes was announced; at most %d are read"
 _HEADER_BYTES = 1024
-"""Of a line of a head. Python reads no number of more than 4,300 digits; pygls would end with its error."""
+"""A line of a head. Python reads no number of more than 4,300 digits; pygls would end with its error."""
 _PIECE = 1024 * 1024
 _LOST_MESSAGE = b'{"jsonrpc": "2.0", "method": "%b", "params": {"uris": [%%b]}}' % wire.LOST.encode()
 _URI = re.compile(rb'"uri"\s*:\s*("(?:[^"\\]|\\.){0,4096}")')
@@ -192,7 +192,7 @@ class BoundedInput:
 def _in_utf8(message: bytes) -> bytes:
     """Return a message with "?" for each byte that is not UTF-8. Editors send such bytes of files as they are.
 
-    One character for a byte, of one unit in every encoding, so no column behind it differs from the editor's.
+    One character for a byte, of one unit in every encoding, so no column after it differs from the editor's.
     """
     if message.isascii():
         return message

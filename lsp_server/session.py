@@ -93,7 +93,7 @@ def _without_magic(cell: str) -> str:
 # All kinds of notebooks and all languages of cells, as with files; the settings decide which are served.
 NOTEBOOKS = types.NotebookDocumentSyncOptions([types.NotebookDocumentFilterWithNotebook("*")])
 PARSE_PATIENCE_S = 3.0
-"""Who asks for something waits so long for the syntax tree of a long file."""
+"""Longest wait for the syntax tree of a long file when the user asked."""
 SHORT_PATIENCE_S = 0.04
 """A suggestion waits so long for the syntax tree, then it goes by the lines around the cursor."""
 
@@ -105,8 +105,8 @@ OUT_OF_STEP = "is not here as your editor has it, because a change could not be 
 class Session:
     """`encoding` is how the editor counts columns. `window` has the other open files, for a model with room for them.
 
-    What is in `on_open`, `on_change` and `on_close` is called with the URI of a document after it was opened, changed
-    or closed.
+    The functions in `on_open`, `on_change` and `on_close` are called with the URI of a document after it was opened,
+    changed or closed.
     """
 
     configuration: Configuration

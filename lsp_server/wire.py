@@ -180,7 +180,7 @@ class WhyParams:
 
 @attrs.frozen
 class WhyOrigin:
-    """A part of the suggestion that stands elsewhere too. `text` is a line to show, `line` counts from 0."""
+    """A part of the suggestion that is elsewhere too. `text` is a line to show, `line` counts from 0."""
 
     text: str
     uri: str

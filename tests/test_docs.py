@@ -1,6 +1,11 @@
-"""Each file and folder of this project that the documents name exists: a module that moves takes its name along."""
+"""Each file and folder of this project that documents and docstrings name exists: a module that moves takes its name
+along.
+"""
 
+import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,12 +18,33 @@ FOLDERS = (*PACKAGES, "benchmarks", "docs", "editors", "tests")
 # Git ignores these: they are there only after a benchmark, or after `make editors`.
 OUTPUTS = ("benchmarks/out", "tests/editors/out")
 
+# What code names and this project does not have: files of a user's folder, and an example in a docstring.
+# precedence.py: grammar.py has `level` now; pattern.py in lsp_server/refactor still names the old file.
+FOREIGN = ("types.py", "json.py", "engine/loader.py", "precedence.py")
+
 _NAME = re.compile(r"(?<![\w./~:-])[\w-][\w.-]*(?:/[\w.*-]+)*")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_each_path_that_a_document_names_exists(document: Path) -> None:
     assert missing_paths(document.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_each_python_file_that_the_code_names_exists(package: str) -> None:
+    missing = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in (ROOT / package).rglob("*.py")
+        for text in prose_of(path.read_text(encoding="utf-8"))
+        for name in missing_paths(text)
+        if name.endswith(".py") and name not in FOREIGN
+    }
+    assert missing == set()
+
+
+def test_docstrings_and_comments_are_read_and_other_strings_are_not() -> None:
+    source = '"""a.py"""\nvalue = "b.py"\n"""c.py"""\n# d.py\n'
+    assert [name for text in prose_of(source) for name in paths_in(text)] == ["a.py", "c.py", "d.py"]
 
 
 def test_a_missing_path_is_found_however_it_is_written() -> None:
@@ -35,6 +61,16 @@ def test_a_missing_path_is_found_however_it_is_written() -> None:
 
 def test_other_names_are_no_paths() -> None:
     assert missing_paths("https://docs.example/engine/a.py init.lua config.json Qwen/Qwen2.5 `midspan/fill` 3/4") == []
+
+
+def prose_of(source: str) -> Iterator[str]:
+    """Yield the docstrings of Python code, also those of constants, and then its comments."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.value.value
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
 
 
 def missing_paths(text: str) -> list[str]:

@@ -25,7 +25,7 @@ from engine.memory.mixing_network import MixingNetwork
 from engine.memory.workspace import EngineMemories
 from engine.models.load import load
 from engine.protocol.messages import Fill
-from engine.schedule.job import common_prefix
+from engine.schedule.caches import common_prefix
 
 _WORKSPACE = "workspace"
 Place = tuple[str, int]

@@ -165,7 +165,7 @@ async def _type(session: LspSession, sample: Sample, project: Path) -> None:
 
 @attrs.define
 class _View:
-    """The lines that are typed, each printed when it is complete. `line` is what stands on it before."""
+    """The lines that are typed, each printed when it is complete. `line` is the start of its line."""
 
     number: int
     line: str

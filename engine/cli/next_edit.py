@@ -99,7 +99,7 @@ class NextEdits:
 def undone(text: str, hunks: str, near: int) -> str | None:
     """Return a text as it was before a diff's hunks; None if it does not have what they left, and for too many hunks.
 
-    Where lines stand several times in the text, those next to the line `near` count. Line numbers of the diff do not:
+    If the lines are in the text several times, those next to the line `near` count. Line numbers of the diff do not:
     they are of the whole file.
     """
     lines = text.splitlines(keepends=True)

@@ -156,8 +156,7 @@ def make_private(directory: Path) -> None:
 def check_private(paths: RuntimePaths) -> None:
     """Check that nobody else could have written what says where the engine is: the directory, the lock and the token.
 
-    Whoever could, would get the code that we send. What does not exist yet is fine. Raises EngineUnavailable in one
-    line.
+    They would get the code that we send. A path that does not exist yet is fine. Raises EngineUnavailable in one line.
     """
     if sys.platform == "win32":
         return

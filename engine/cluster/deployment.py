@@ -29,7 +29,7 @@ APPLICATION, DEPLOYMENT = "midspan", "engine"
 MOST_ONGOING = 1000
 """Requests that a replica takes at once: its scheduler orders them. With Ray's own 5, sessions would move."""
 _STORE_BYTES = 100 << 20
-"""Of shared memory for Ray's objects. Frames are small and do not go there."""
+"""Shared memory for Ray's objects. Frames are small and do not go there."""
 _MEMORY_SHARE, _CACHE_SHARE = 16, 4
 """All replicas of a machine together remember workspaces in at most this part of its memory, and keep contexts in at
 most that one."""

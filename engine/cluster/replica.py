@@ -7,14 +7,13 @@ import os
 import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import attrs
 
 from engine import __version__
 from engine.backends import Core, local_backend
-from engine.errors import MidspanError
+from engine.errors import MidspanError, describe
 from engine.protocol.framing import pack, unpack
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatusRequest, MemoryUpdated
 from engine.protocol.messages import Failed, Fill, Message, Progress, Status
@@ -86,9 +85,7 @@ class Replica:
         """Return how much is known of all workspaces together."""
         return self._name, body_of(await self._backend.memory_status(""))
 
-    def _submit(
-        self, owner: str, body: bytes, grown: "asyncio.Queue[Progress | None] | None" = None
-    ) -> Ticket | Failed:
+    def _submit(self, owner: str, body: bytes, grown: _Grown | None = None) -> Ticket | Failed:
         try:
             fill = unpack(body)
             if not isinstance(fill, Fill):
@@ -132,10 +129,6 @@ class Replica:
 
 
 def _internal(error: Exception, request: int) -> Failed:
-    """Return our own mistake without its text, which may hold code; a traceback's last place is logged."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    place = f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace is not None else ""
-    _log.error("a request failed: %s%s", type(error).__name__, place)
+    """Return our own mistake without its text, which may hold code."""
+    _log.error("a request failed: %s", describe(error))
     return Failed("internal", f"the engine failed on this request ({type(error).__name__}); see its log", request)

@@ -101,17 +101,17 @@ class Stroke:
 class Typing:
     """`saved` is the share of keys that were not pressed, `shown` the share of moments with ghost text.
 
-    Of the moments with ghost text, `right` is the share that is right as far as it goes, `whole` the share that is the
-    whole rest of the line, and `uncut` the share that was shown as a whole line. `whole_of_uncut` is the share of the
-    uncut ones that is the whole rest of the line; compare it with `right` of runs that show whole lines only.
+    Three are shares of the moments with ghost text: `right` if it is right as far as it goes, `whole` if it is the
+    whole rest of the line, and `uncut` if it was shown as a whole line. `whole_of_uncut` is the share of the uncut ones
+    that is the whole rest of the line; compare it with `right` of runs that show whole lines only.
 
-    Of the moments at which showing nothing was right, `quiet` is the share that showed nothing.
+    `quiet` is a share of the moments at which showing nothing was right: of those that showed nothing.
 
     `net` is the net keys as a share of all keys, `offers` the number of offers and `right_offers` the share of right
     ones. It differs from `right`: a right text is taken at once, while a wrong one may be typed along for many
-    moments. Of the right offers, `length` is the median in characters, and `short` the share with fewer than SHORT.
+    moments. `length` is the median of the right offers in characters, `short` their share with fewer than SHORT.
 
-    Of `names` obvious names (engine/evaluation/obvious.py), `named` is the share shown by their third character.
+    `named` is the share of the `names` obvious names (engine/evaluation/obvious.py) shown by their third character.
     """
 
     places: int

@@ -11,7 +11,7 @@ import attrs
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _SHORTEST = 6
-"""Characters. Of a shorter name little is left after the third."""
+"""Characters. A shorter name has little left after the third."""
 BEGUN = 3
 """Characters of a name that are typed when it has to be shown."""
 

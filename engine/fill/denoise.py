@@ -300,7 +300,7 @@ class Scoring(BaseFilling):
         self.steps += 1
         if self.steps == min(APART, len(self._scored)):
             self.tokens, self.confidence, self.finish = self._scored, self._probabilities, "complete"
-            # What is typed is certain, and no doubt in the next token.
+            # Typed text is certain, and no doubt in the next token.
             typed = self._typed_tokens()
             self.confidence[:typed] = [1.0] * typed
 

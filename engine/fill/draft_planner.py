@@ -1,11 +1,8 @@
 """Which tokens the next pass drafts and how wide its canvas is: whatever brings the most tokens a millisecond.
 
 A pass costs the reading of the weights; rows beside it are nearly free, until arithmetic takes over. Where that is
-differs between machines, so passes are timed after the warm-up (schedule/job.py). Nothing here changes a text:
-what is drafted is verified.
-
-What was written last in each document is a draft too: who types along it asks again at the next key. A key is often
-what the model expected, shown or not, and then the answer is the rest of the last one.
+differs between machines, so passes are timed: some after the warm-up (schedule/warm_up.py), and each one that runs
+(PassTimer). Nothing here changes a text: what is drafted is verified.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,8 +11,6 @@ from itertools import takewhile
 import attrs
 import numpy as np
 from numpy.typing import NDArray
-
-from engine.protocol.messages import Fill
 
 Numbers = NDArray[np.float64]
 
@@ -33,7 +28,7 @@ claimed to go on with certainty."""
 PRIOR = 20.0
 """How many verified guesses the two assumptions weigh as much as."""
 KEPT = 0.98
-"""What remains of earlier counts after each pass. Where they kept canvases away, these are tried again in time."""
+"""Earlier counts decay by this factor a pass, so canvases that they rejected are tried again in time."""
 
 
 @attrs.frozen
@@ -168,54 +163,10 @@ def _judged(guessed: Sequence[int], written: Sequence[int]) -> tuple[int, int]:
     return right, min(right + 1, len(pairs))
 
 
-MOST_DOCUMENTS = 64
-_TAIL = 200
-"""Characters before the hole by which it is known again."""
-_Key = tuple[int, str, str]
-
-
-@attrs.frozen
-class _Written:
-    tail: str
-    text: str
-
-
-class LastTexts:
-    """The last text of each document of each owner, which no other owner's fills draft."""
-
-    def __init__(self) -> None:
-        self._written: dict[_Key, _Written] = {}
-
-    def note(self, fill: Fill, owner: int, text: str) -> None:
-        """Keep what was written in a hole, or the known rest that begins so: a cancelled fill wrote less of it."""
-        known = self.rest(fill, owner)
-        text = known if known.startswith(text) else text
-        key = _key(fill, owner)
-        self._written.pop(key, None)
-        if text:
-            self._written[key] = _Written(fill.prefix[-_TAIL:], text)
-        if len(self._written) > MOST_DOCUMENTS:
-            del self._written[next(iter(self._written))]
-
-    def rest(self, fill: Fill, owner: int) -> str:
-        """Return how the last text goes on at the hole; "" if something else was typed, or somewhere else."""
-        last = self._written.get(_key(fill, owner))
-        if last is None:
-            return ""
-        recent = fill.prefix[-(_TAIL + len(last.text)) :]
-        at = recent.rfind(last.tail) if last.tail else -1
-        typed = recent[at + len(last.tail) :]
-        return last.text[len(typed) :] if at >= 0 and last.text.startswith(typed) else ""
-
-
-def _key(fill: Fill, owner: int) -> _Key:
-    return owner, fill.scope, fill.path
-
-
 _MOST_TIMES = 4.0
-"""A pass counts as at most so many times the mean: a stop of the process during one says nothing of the next."""
+"""A pass counts as at most so many times the mean: the process may have been suspended."""
 _COLD = 3
-"""Of so many first passes the fastest counts: they touch memory and code for the first time."""
+"""The fastest of so many first passes counts: they touch memory and code for the first time."""
 
 
 class PassTimer:

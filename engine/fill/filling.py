@@ -52,7 +52,7 @@ class BaseFilling(ABC):
         return next((index + 1 for index, token in enumerate(tokens) if self.ends(token)), len(tokens))
 
     def commit(self, token: int, confidence: float, continues: float = 0.0) -> None:
-        """Append a token. Of one that ends the fill, only what is before its newline is part of it.
+        """Append a token. If it ends the fill, only its text before the newline is part of the answer.
 
         continues: see Predictions.
         """

@@ -21,7 +21,7 @@ from engine.protocol.messages import Candidate, Finish
 FOLLOWS = 8
 """Tokens after the hole that are looked at. More of them choose no better."""
 FOLLOWS_WEIGHT = 0.5
-"""The exponent of their probability. They stand in the context too, so the network knows them rather too well."""
+"""The exponent of their probability. They are in the context too, so the network knows them rather too well."""
 MOST_ENDS = 8
 """Ends of lines that are looked at, of a text of several lines that did not end by itself."""
 LEAST_SHARE = 0.02
@@ -109,7 +109,7 @@ class Following:
         named, seam = result.predictions.named[:, 0], self._seam
         likelihood = float(np.log(np.maximum(named, _NEVER)).sum())
         if seam.again and (again := len(self._written) - len(seam.tokens)) <= len(self._confidence):
-            # What was written already counts in the text, unless it was typed.
+            # Text that was written already counts, unless it was typed.
             likelihood -= math.log(max(self._confidence[-again], _NEVER))
         if likelihood > self.likelihood:
             self.likelihood, self._best = min(0.0, likelihood), self.ends[0]

@@ -5,7 +5,7 @@ from typing import AnyStr
 import attrs
 
 _MOST_CHARACTERS = 4_000
-"""Of the code below, in which its first lines are looked for."""
+"""Characters of the code below in which its first lines are looked for."""
 MOST_COMPARED = 2
 """Lines below that a text must repeat before it counts as repeated: one alone, as a decorator, may come twice."""
 
@@ -114,7 +114,7 @@ class Below:
     def _matched(self, written: list[str], begun: bool) -> int | None:
         """Return how many whole lines are repeated by `written`, of which the last is unfinished; None if some is not.
 
-        begun: whether the first line lacks what stands before the cursor.
+        begun: whether the first line lacks the text before the cursor.
         """
         *whole, unfinished = written
         matched = 0

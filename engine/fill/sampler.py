@@ -162,7 +162,7 @@ def main_source(sources: Sequence[TokenSource]) -> SourceName:
 DRAWN_FROM = 64
 """A token is drawn from this many of the most likely ones. The others have next to no probability."""
 TEMPERATURE = 0.8
-"""Of candidates that must be drawn where a fill names no temperature."""
+"""For candidates that must be drawn, if a fill names no temperature."""
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 

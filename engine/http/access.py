@@ -1,4 +1,4 @@
-"""Who may ask, and how much: tokens, the Host header, other sites' pages, other users, rate and concurrency."""
+"""Access and its limits: tokens, the Host header, other sites' pages, other users, rate and concurrency."""
 
 import hmac
 import math

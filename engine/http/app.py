@@ -36,10 +36,11 @@ from engine.http.completion import (
 )
 from engine.http.connection import ClientGone, Problem, WhileThere, problem_of
 from engine.http.engine_links import Links
-from engine.http.exchange import EVENTS, Dialect, Exchange, Refusal, Served, Workspaces, event, to_json
+from engine.http.exchange import EVENTS, Dialect, Exchange, Refusal, Served, event, to_json
 from engine.http.markers import written
 from engine.http.metrics import CONTENT_TYPE, Metrics
 from engine.http.team import Team, scope_of
+from engine.http.workspaces import Workspaces
 from engine.protocol.framing import limit_error
 from engine.protocol.messages import Fill, Filled, Progress
 from engine.remote.connection import MIND_HEADER
@@ -72,7 +73,7 @@ async def no_next_edit(_: Rewriting) -> str | None:
 
 @attrs.frozen
 class Rules:
-    """Who may ask, and for what."""
+    """The clients that may ask, and what they may ask for."""
 
     tokens: Tokens
     hosts: Hosts

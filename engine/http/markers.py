@@ -78,7 +78,7 @@ def _parts(prompt: str, tags: FimTags) -> Parts | None:
 
 
 def _files(head: str) -> tuple[str, tuple[Snippet, ...]]:
-    """Return the path of the hole's file and the other files, which stand before the tags."""
+    """Return the path of the hole's file and the other files, which come before the tags."""
     mark = next((mark for mark in _FILE_MARKS if mark in head), None)
     if mark is None:
         return "", ()

@@ -19,9 +19,9 @@ from engine.errors import MidspanError, ModelError
 from engine.http.access import VARIABLE, Hosts, Limits, read_tokens
 from engine.http.app import App, NextEdit, Rules, no_next_edit
 from engine.http.engine_links import Links
-from engine.http.exchange import Workspaces
+from engine.http.workspaces import Workspaces
 from engine.protocol.messages import ModelInfo
-from engine.server.server import listen_tcp
+from engine.server.listener import listen_tcp
 
 _IDLE_S = 75
 _END_S = 3
@@ -170,7 +170,7 @@ class _Server(uvicorn.Server):
 class _Protocol(H11Protocol):
     """Drops a connection whose request does not come: uvicorn waits for half a head for ever.
 
-    What comes is parsed a piece at a time, between other events: 256 kB in chunks of one byte are 40,000 of them.
+    Input is parsed a piece at a time, between other events: 256 kB in chunks of one byte are 40,000 of them.
     """
 
     _head_timer: asyncio.TimerHandle | None = None

@@ -30,7 +30,7 @@ UNKNOWN = sys.maxsize
 _FIRST_CAPABILITY_WITH_FP8 = (8, 9)
 _OPERATIONS_A_CYCLE = {(8, 0): 2048, (9, 0): 4096, (10, 0): 8192, (10, 3): 8192}
 _OPERATIONS_A_CYCLE_OF_OTHERS = 512
-"""Of a multiprocessor, in bf16 with sums in fp32: 312 TFLOP/s on an A100, 71 on an RTX 3090."""
+"""Each multiprocessor's, in bf16 with sums in fp32: 312 TFLOP/s on an A100, 71 on an RTX 3090."""
 _COPIED, _SIDE = 1 << 25, 768
 """What is copied (bytes) and multiplied (sides) to measure a processor."""
 _GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")

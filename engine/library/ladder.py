@@ -114,7 +114,7 @@ def rung_of(in_use: str) -> str | None:
 
 
 def fits_now(name: str) -> bool:
-    """Tell whether the memory that is free now is enough for a rung on the processor. Of a GPU's memory, see doctor."""
+    """Tell whether the memory that is free now is enough for a rung on the processor. See doctor for a GPU's."""
     memory = machine_memory()
     return name not in _ON_PROCESSOR or memory is None or _on_processor(memory, catalog()[name], None).fits
 

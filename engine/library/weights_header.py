@@ -1,6 +1,6 @@
 """The headers of a model's safetensors files: how many parameters they hold. Does not import torch.
 
-Of a released checkpoint the matrices of the layers can be quantized, including those of experts: nearly all of a model.
+The matrices of a released checkpoint's layers can be quantized, also those of experts: nearly all of a model.
 Embedding, head and router keep their precision because their errors affect every token. Norms and biases are too small
 to matter.
 """
@@ -47,7 +47,7 @@ _PARTS = (_SCALE, ".centre", ".steps")
 class WeightsHeader:
     """The size of a model's weights.
 
-    Of the `parameters`, only `loaded` are ever loaded: not those for images. Of these, `plain` are never quantized.
+    Only `loaded` of the `parameters` are ever loaded: not those for images. `plain` of the loaded are never quantized.
     """
 
     parameters: int
@@ -127,7 +127,7 @@ def _is_part(name: str, tensors: Mapping[str, Any]) -> bool:
 
 
 def _shape(name: str, tensor: Any, tensors: Mapping[str, Any]) -> list[int]:
-    """Return a tensor's sides. Of the embedded model's matrices in 4 bits a byte has two numbers."""
+    """Return a tensor's sides. In the embedded model's matrices in 4 bits a byte has two numbers."""
     sides = [_whole(side) for side in tensor["shape"]]
     if sides and tensor.get("dtype") == "U8" and name + _SCALE in tensors:
         sides[-1] *= 2

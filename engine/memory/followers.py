@@ -119,7 +119,7 @@ class FollowerCounts:
         if not groups:
             return cls.nothing(rows)
         flat = np.concatenate(tokens)
-        # Of tokens that are equally frequent the one with the larger place is taken, so no two places are equal.
+        # The larger place decides between tokens that are equally frequent, so no two places are equal.
         places = np.arange(len(flat))
         return cls(rows, np.concatenate(groups), flat, np.concatenate(counts), places, _locate_nothing)
 
@@ -309,8 +309,8 @@ def occurrences(
 ) -> NDArray[np.int64] | None:
     """Return one number for each place where a run occurred, or None if older places have to be looked at.
 
-    A number is (group << GROUP_SHIFT) | (follower << PLACE_BITS) | place. Of a hashed run the latest `most` places
-    count; longer runs are found among those of the longest hashed one.
+    A number is (group << GROUP_SHIFT) | (follower << PLACE_BITS) | place. The latest `most` places of
+    a hashed run count; longer runs are found among those of the longest hashed one.
 
     hidden: places that do not count.
     """

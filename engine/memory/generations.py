@@ -28,7 +28,7 @@ EFFORT = 24
 class _Merge:
     """Two neighbouring generations being merged, from the highest keys down.
 
-    What is merged leaves the two arrays. So at each time every key is in one of the three, and little more memory is
+    Merged keys leave the two arrays. So at each time every key is in one of the three, and little more memory is
     held than before. No view of the arrays may be kept, because they are cut in place.
     """
 

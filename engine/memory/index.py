@@ -165,7 +165,7 @@ class RunIndex:
     def followers(self, history: Sequence[int], without: int | None = None) -> list[Followers]:
         """Return what followed the last tokens of `history`: one Followers for each run that occurs, longest last.
 
-        Of a run only the latest `most_places` occurrences count. Runs longer than the hashed ones are looked for among
+        Only the latest `most_places` occurrences of a run count. Runs longer than the hashed ones are looked for among
         the counted occurrences of the longest hashed run.
 
         without: a file that does not count.

@@ -79,7 +79,7 @@ class Statistics:
         first: the model's most likely token of each row. highest: its probability.
         of_tops: fp32 [n, scopes], the model's probabilities of `tops`; anything where there is none.
 
-        What is divided by 3, 4 or 5 has a large range. Training scales each feature by its spread, of at least 0.05, so
+        Features divided by 3, 4 or 5 have a large range. Training scales each one by its spread, of at least 0.05, so
         other numbers would do as well; but these are in the weights, which would have to be trained again.
         """
         here = self.present
@@ -124,7 +124,7 @@ def _by_scope(column: NDArray[Number]) -> NDArray[Number]:
 def _tops(counts: FollowerCounts, longest: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return for each row the most frequent follower of its longest run, and whether it is the newest as well.
 
-    longest: int64 [n], the rank of the longest run. Of followers that are equally frequent the newer one is taken.
+    longest: int64 [n], the rank of the longest run. The newer one of equally frequent followers is taken.
     """
     tops, newest = np.full(counts.rows, -1), np.zeros(counts.rows, np.bool_)
     (entries,) = (counts.groups % GROUPS_A_ROW == longest[counts.groups // GROUPS_A_ROW]).nonzero()

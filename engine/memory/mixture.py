@@ -111,7 +111,7 @@ class Mixture:
 class MixedMemory:
     """The memory as one fill uses it. Implements fill.interface.FillMemory.
 
-    In a hole of one line, a token that breaks the line, or that stands behind the cursor already, ends the fill as the
+    In a hole of one line, a token that breaks the line, or that follows the cursor already, ends the fill as the
     model's end token does. So such followers count as the end token: otherwise the end of a line would be two tokens
     with half of the probability each, and within a line the memory would go on with what follows the cursor.
 

@@ -38,7 +38,7 @@ BELOW, ABOVE = 0, 1
 class FileScan:
     """The runs of tokens around the cursor, found by a scan: they change with every key, so an index is not worth it.
 
-    What is nearest above the cursor counts as the latest. A place is as in RunIndex.
+    The code nearest above the cursor counts as the latest. A place is as in RunIndex.
     """
 
     def __init__(self, above: Sequence[int], below: Sequence[int]) -> None:

@@ -33,7 +33,7 @@ MOST_WINDOWS = 4
 LEAST_SCORE = 10.0
 """Nats. About three runs that occur once or twice; windows that share less are as good as chosen at random."""
 LEAST_SHARE = 0.2
-"""Of the best window's score. In a small workspace every run is rare, and LEAST_SCORE holds nothing back."""
+"""A share of the best window's score. In a small workspace every run is rare, and LEAST_SCORE holds nothing back."""
 MOST_QUERY_TOKENS = MOST_ROWS
 _LOOKED_AT = 16
 """Pairs of blocks whose lines are looked at. Without a bound, long minified files would cost time and give nothing."""

@@ -81,7 +81,7 @@ class TextUnits:
 
 
 PATIENCE_MS = 60_000.0
-"""Of a traced fill. Nobody types meanwhile, and a slow model shall show all of its steps."""
+"""The budget of a traced fill. Nobody types meanwhile, and a slow model shall show all of its steps."""
 MOST_PAGES = 16
 """Documents that are open at once. The one that was used least recently is closed for another."""
 ACCEPTED = "midspan.accepted"

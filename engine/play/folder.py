@@ -11,9 +11,7 @@ import attrs
 from engine.bounds import MOST_LISTED_FILES, MOST_PAGE_BYTES
 from engine.git import GitFailed, Repository
 from engine.http.connection import Problem
-from engine.reading import is_inside, read_real, walk
-
-_SKIPPED = frozenset({"node_modules", "__pycache__", "build", "dist", "target", "venv"})
+from engine.reading import is_generated, is_inside, read_real, walk
 
 
 @attrs.frozen
@@ -40,7 +38,7 @@ class Folder:
             next(Path(folder).iterdir(), None)  # a walk says nothing of a folder that it may not read
         except OSError as error:
             raise Problem(403, f"the folder {self.path} cannot be read: {error.strerror}") from None
-        found = _by_git(folder) or _first(walk(folder, _is_skipped))
+        found = _by_git(folder) or _first(walk(folder, is_generated))
         return FileList(sorted(found)[:MOST_LISTED_FILES], len(found) > MOST_LISTED_FILES)
 
     def read(self, name: str) -> str:
@@ -86,8 +84,3 @@ def _first(names: Iterable[str]) -> list[str]:
     """Return the names that the page may show, one more than its list can have."""
     shown = (name for name in names if is_inside(name) and not name.rpartition("/")[2].startswith("."))
     return list(itertools.islice(shown, MOST_LISTED_FILES + 1))
-
-
-def _is_skipped(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return name.startswith(".") or name in _SKIPPED

@@ -116,7 +116,7 @@ class FillTrace:
 class FillResult:
     """`text` is shaped and replaces `range`. `tokens` are the model's own, before shaping. `ms` are milliseconds.
 
-    `source` gave the largest share of the tokens. `origins` are where parts of the text stand too, if asked for. It is
+    `source` gave the largest share of the tokens. `origins` are the other places of its parts, if asked for. It is
     the best of `chosen_from` texts, and `steps` are those of all. `silence` is why an editor would show none of it to a
     user who types, "" if it would show some; it is asked for by `explain`.
     """
@@ -170,7 +170,7 @@ class ModelOffer:
 class StatusReport:
     """The result of the command midspan.status. The counts are this session's; `engine` is None while none runs.
 
-    Of the requests, `asked` went to the engine and `reused` did not need it. `offer` is None until a larger model is
+    `asked` requests went to the engine, and `reused` ones did not need it. `offer` is None until a larger model is
     known to be worth it.
     """
 
@@ -354,7 +354,7 @@ def origin_line(origin: Origin) -> str:
 
 
 def source_line(text: str, source: SourceName, origins: list[Origin]) -> str:
-    """Return one line about the whole text, to stand above the lines of its origins."""
+    """Return one line about the whole text, to be shown above the lines of its origins."""
     if not text.strip():
         return "nothing is suggested here"
     if not origins:

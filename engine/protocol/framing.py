@@ -195,7 +195,7 @@ _MAX_CHARACTERS = {
 }
 MAX_SNIPPETS = 64
 MAX_SNIPPET_CHARACTERS = 200_000
-"""Of all snippets of a fill together. The language server sends at most 48,000."""
+"""All snippets of a fill together. The language server sends at most 48,000."""
 MAX_LEARNED_CHARACTERS = 200_000
 MAX_FORGOTTEN_PATHS = 10_000
 _MAX_KEPT_PATHS = 20_000

@@ -211,7 +211,7 @@ class Progress:
 
 @attrs.frozen
 class Origin:
-    """A part of a candidate that stands in a known file too, and came from there rather than from the model.
+    """A part of a candidate that is in a known file too, and came from there rather than from the model.
 
     `start` is where the part begins in the candidate's text. `path` is that of the fill for its own file, else a path
     that Learn gave. `line` counts from 1. What was there before the hole occurred `total` times, and went on with this

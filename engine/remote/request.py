@@ -159,7 +159,7 @@ class Dialect(Protocol):
 PREFIX_CHARACTERS = 12_000
 SUFFIX_CHARACTERS = 4_000
 SNIPPET_CHARACTERS = 8_000
-"""Of all snippets together."""
+"""All snippets together."""
 _STRIDE = 2_000
 
 

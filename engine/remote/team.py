@@ -34,7 +34,7 @@ MOST_REQUESTS = 32
 _MOST_BODY_BYTES = 1 << 20
 """After so many bytes a body gets no further request; a single one may have as many as a frame."""
 _KEPT_BYTES = 64 << 20
-"""Of compressed texts, which is some 80 million tokens of code. Files beyond it are not sent again."""
+"""Compressed texts, which is some 80 million tokens of code. Files beyond it are not sent again."""
 _PATIENCE_S = 30.0
 _log = logging.getLogger(__name__)
 

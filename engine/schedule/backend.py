@@ -32,7 +32,7 @@ class Ticket:
 def settle_cancelled(ticket: Ticket) -> None:
     """Answer a cancelled fill with CancelledFill."""
     ticket.result.set_exception(CancelledFill("the fill was cancelled"))
-    # Who cancelled a fill need not look at its result; asyncio would log an exception that nobody has seen.
+    # A caller that cancels need not look at the result, and asyncio would log an exception that nobody has seen.
     ticket.result.exception()
 
 

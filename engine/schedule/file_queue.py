@@ -88,7 +88,7 @@ class _Waiting:
     since: float = attrs.field(factory=time.perf_counter)
     error: Exception | None = None
     tokens: list[NDArray[np.int32]] = attrs.field(factory=list)
-    """Of the first `done` characters of a Learn's text."""
+    """The tokens of the first `done` characters of a Learn's text."""
     done: int = 0
     is_begun: bool = False
     """Whether the memory has the first tokens of a Learn."""

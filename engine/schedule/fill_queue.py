@@ -12,8 +12,8 @@ from engine.schedule.job import Job
 MAX_BATCH = 16
 """Fills under way at the same time."""
 OWNER_BATCH = 12
-"""Of one owner's fills with no more time than the one that is to join. The other places are free for somebody who types
-while a client has many long fills."""
+"""Most fills of one owner with an equal or smaller budget than the next. The other places are free for somebody who
+types while a client has many long fills."""
 PATIENCE_S = 1.0
 """A fill that has waited for so long goes first."""
 HURRIED_MS = 1000.0
@@ -85,7 +85,7 @@ class FillQueue:
 
     The next fill is one of the owner with the fewest fills under way, of these the one with the smallest budget, and of
     these the newest; among those that are nearly as new, that of the owner who has waited for a turn the longest. Fills
-    with more time do not count against one with less: who types does not wait for a refactoring of his own. Among equal
+    with more time do not count against one with less: typing does not wait for the user's own refactoring. Among equal
     budgets the earliest deadline would be the oldest fill, and under more load than the engine can bear the oldest
     fills belong to text that has changed since then: if they went first, all answers would come too late. For the same
     reason only so many hurried ones are under way. The others are cancelled by their editors, answered by the scheduler
@@ -145,7 +145,7 @@ class FillQueue:
         equal = [ticket for ticket in fit if (before[_rank(ticket)], ticket.fill.budget_ms) == first]
         newest = max(ticket.submitted for ticket in equal)
         new = [ticket for ticket in equal if ticket.submitted > newest - NEARLY_S]
-        # Of one owner the newest goes, and equally new ones in their order.
+        # An owner's newest fill goes first, and equally new ones in their order.
         return min(new, key=lambda ticket: (self._turns.get(ticket.owner, 0.0), -ticket.submitted))
 
 

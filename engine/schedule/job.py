@@ -22,101 +22,7 @@ from engine.fill.sampler import TEMPERATURE, Branch, PassResult, Sampler
 from engine.fill.stream import StreamModel
 from engine.memory.workspace import EngineMemories
 from engine.protocol.messages import Candidate, Fill, Filled, Origin, Progress, RuleName, Timings
-
-RECENT_S = 20.0
-"""Who has not asked for so long is not in the middle of a word."""
-
-
-def common_prefix(first: list[int], second: list[int]) -> int:
-    """Return how many tokens two lists share from their start."""
-    bound = min(len(first), len(second))
-    if first[:bound] == second[:bound]:
-        return bound
-    return next(at for at in range(bound) if first[at] != second[at])
-
-
-@attrs.frozen(eq=False)
-class _Idle:
-    """An idle context, who gave it back, and when: a time of time.monotonic."""
-
-    context: Context
-    scope: str
-    owner: int
-    since: float
-
-
-class ContextCache:
-    """Holds idle contexts, the least recently used first, for fills that begin alike.
-
-    A context that a fill works in is not in the cache. Over `max_bytes` those that were not used for longest leave. But
-    what each owner used last in a scope stays for RECENT_S, in up to `crowded_bytes`: if there were one context too few
-    for those who type at once, each would find the own one gone at every key.
-
-    Each belongs to a scope, and fills of other scopes do not find it: how fast a context was read would tell them that
-    somebody else has the same text.
-    """
-
-    def __init__(self, model: Model, max_bytes: int, crowded_bytes: int = 0) -> None:
-        self._model, self._max_bytes, self._crowded_bytes = model, max_bytes, crowded_bytes
-        self._idle: list[_Idle] = []
-        self._asked = self._reused = 0
-
-    @property
-    def bytes(self) -> int:
-        return sum(idle.context.bytes for idle in self._idle.copy())
-
-    @property
-    def hit_rate(self) -> float:
-        """The share of all context tokens that needed no encoding."""
-        return self._reused / self._asked if self._asked else 0.0
-
-    def take(self, tokens: list[int], scope: str = "") -> Context:
-        """Return a context that holds the longest known prefix of `tokens`, for the caller alone.
-
-        An idle context that shares most of its tokens is handed over. Of one that shares few, these few are copied: so
-        a hole elsewhere in the file does not discard what the next keystroke here needs."""
-        self._asked += len(tokens)
-        own = [idle for idle in self._idle if idle.scope == scope]
-        best = max(own, key=lambda idle: common_prefix(idle.context.tokens, tokens), default=None)
-        shared = common_prefix(best.context.tokens, tokens) if best is not None else 0
-        if best is None or shared == 0:
-            return self._model.new_context()
-        self._reused += shared
-        if shared * 2 < len(best.context.tokens):
-            return best.context.fork(shared)
-        self._idle.remove(best)
-        best.context.truncate(shared)
-        return best.context
-
-    def give_back(self, context: Context, scope: str = "", owner: int = 0) -> None:
-        """Keep a context for later, unless it is empty; over the bounds, others leave.
-
-        The last one stays even if it alone is over the bound, as with a large model; unless the bound is 0.
-        """
-        if context.tokens:
-            self._idle.append(_Idle(context, scope, owner, time.monotonic()))
-        self.shrink()
-
-    def shrink(self) -> None:
-        """Drop what is over the bounds now."""
-        kept = 1 if self._max_bytes else 0
-        while len(self._idle) > kept and (held := self.bytes) > self._max_bytes:
-            leaving = self._idle[0] if held > self._crowded_bytes else self._left_behind()
-            if leaving is None:
-                break
-            self._idle.remove(leaving)
-
-    def _left_behind(self) -> _Idle | None:
-        """Return the context, not used for longest, that nobody goes on typing in, or None."""
-        newest, before = {(idle.owner, idle.scope): idle for idle in self._idle}, time.monotonic() - RECENT_S
-        gone = (each for each in self._idle if each is not newest[each.owner, each.scope] or each.since <= before)
-        return next(gone, None)
-
-    def clear(self) -> bool:
-        """Drop all idle contexts; return whether there were any."""
-        had, self._idle = bool(self._idle), []
-        return had
-
+from engine.schedule.caches import ContextCache
 
 JOINT_ROWS = 48
 """A context that lacks at most this many tokens is read in the first pass of its canvas, not in one of its own."""
@@ -145,7 +51,7 @@ class Job:
         """
         self._started = time.perf_counter()
         if memories is not None and (related := memories.related(fill)):
-            # What resembles the hole matters more than other open files, so it comes first.
+            # Code that resembles the hole matters more than other open files, so it comes first.
             fill = attrs.evolve(fill, snippets=[*related, *fill.snippets])
         self.fill, self._model, self._submitted = fill, model, submitted
         self._most_tokens = min(fill.max_tokens, fill.max_tokens if most_tokens is None else most_tokens)
@@ -178,7 +84,7 @@ class Job:
             self._joint_rows = 0 if len(self._layout.context) - self._cached > SPARED_ROWS else SPARED_ROWS
         self._fillings: list[Filling] = []
         self._contexts: list[Context] = []
-        """Of each filling."""
+        """One for each filling."""
         self._branches, self._choose_from = 0, 1
         if self._strategy.rule in BRANCHING and not fill.temperature and not self._scored:
             if self._layout.follows is not None:

@@ -18,7 +18,7 @@ from contextlib import suppress
 
 import attrs
 
-from engine.fill.draft_planner import LastTexts, PassTimer
+from engine.fill.draft_planner import PassTimer
 from engine.fill.interface import Keeps, Model
 from engine.fill.stream import StreamModel
 from engine.heap import give_back
@@ -27,6 +27,7 @@ from engine.memory.workspace import EngineMemories
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule.backend import Ticket, settle_cancelled
+from engine.schedule.caches import ContextCache, LastTexts
 from engine.schedule.file_queue import FileQueue, NoMemory
 from engine.schedule.fill_queue import (
     HURRIED_ON_CPU,
@@ -38,7 +39,7 @@ from engine.schedule.fill_queue import (
     unfilled,
     urgent,
 )
-from engine.schedule.job import SPARED_ROWS, ContextCache, Job
+from engine.schedule.job import SPARED_ROWS, Job
 from engine.schedule.warm_up import time_passes, warm_up
 
 _log = logging.getLogger(__name__)
@@ -117,7 +118,7 @@ class Scheduler:
         self._active: list[ScheduledTicket] = []
         self._reader: ScheduledTicket | None = None
         self._read_on: dict[int, ScheduledTicket] = {}
-        """What is read on for each owner. His next fill ends it, and has what it read."""
+        """A reading ticket for each owner, whose next fill ends it and has its context."""
         self._wake = asyncio.Event()
         self._loop_task: asyncio.Task[None] | None = None
         self._latencies: deque[float] = deque(maxlen=200)
@@ -206,7 +207,7 @@ class Scheduler:
                 await self._update_memory()
             if not self._active:
                 continue
-            # What is filled ahead of the user waits while a user waits.
+            # A fill ahead of the user waits while a user waits.
             stepping = urgent(self._active) or list(self._active)
             finished = await loop.run_in_executor(self._worker, self._step, stepping)
             for ticket in finished:
@@ -266,7 +267,7 @@ class Scheduler:
         """Run one batch for all tickets, on the worker thread. Return the tickets that are done."""
         jobs = {ticket: job for ticket in tickets if (job := self._begun(ticket)) is not None}
         reading = [ticket for ticket, job in jobs.items() if job.unread]
-        # Who reads reads on; then who has least to read, and of equals the newest, whose answer is wanted for longest.
+        # The reader reads on; then the shortest rest comes, and among equals the newest: it is wanted longest.
         reading.sort(key=lambda ticket: (ticket is not self._reader, jobs[ticket].unread, -ticket.submitted))
         self._reader = reading[0] if reading else None
         room = self._encode_rows if len(reading) == len(jobs) else self._encode_rows // SHARED_WITH_FILLS

@@ -22,7 +22,7 @@ _TIMING_S, _TIMINGS = 1.0, 6
 _FEWEST_SIZES = 4
 """So many numbers of rows are timed in any case."""
 _READING_S, _PIECE = 0.3, 32
-"""Of the context before the timed passes as much is read, in pieces, as fits into so many seconds: a slow model's user
+"""Before the timed passes the context is read for so many seconds, in pieces of so many tokens: a slow model's user
 waits meanwhile, and its weights take far longer than its keys."""
 _LINES, _TOGETHER = (60, 10, 150), (1, 4, 16)
 """On a GPU: lines above the hole, and holes at once, that graphs are captured for."""
@@ -67,7 +67,7 @@ def time_passes(model: StreamModel) -> dict[int, float]:
             break
         for rows in TIMED_ROWS:
             if len(fastest) >= _FEWEST_SIZES and time.perf_counter() > end:
-                break  # What is wider is extrapolated.
+                break  # Wider passes are extrapolated.
             context.truncate(length)
             begun = time.perf_counter()
             model.run([StreamPass(context, [model.mask] * rows, [], range(rows))])

@@ -197,7 +197,7 @@ class ClientSession:
         self._writer.transport.abort()
 
     def _drop_all(self) -> None:
-        """Cancel the open fills, and answer nothing more. What the memory was asked for is still done."""
+        """Cancel the open fills, and answer nothing more. Requests to the memory are still done."""
         for ticket in self._fills.held.values():
             self._host.backend.cancel(ticket)
         self._fills.held.clear()
@@ -312,7 +312,7 @@ class ClientSession:
     def _forget(self, request: Forget) -> asyncio.Future[None]:
         is_whole = not request.paths and not request.keep
         if is_whole and self._host.workspace_users.leave(request.workspace, self):
-            # What is left is another editor's, which would not send it again.
+            # The rest is another editor's, which would not send it again.
             done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             done.set_result(None)
             return done

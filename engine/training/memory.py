@@ -27,7 +27,7 @@ STEPS = 12_000
 BATCH = 4096
 RATE = 3e-3
 AGAIN_RATE, AGAIN_STEPS = 3e-4, 4000
-"""Of training that goes on from another mixing network: what that knows shall stay where the rows do not speak."""
+"""For training that goes on from another mixing network, whose knowledge stays where the rows say nothing."""
 LEAST = 1e-7
 """Probabilities below count as this one, in the loss and in what is reported."""
 JUDGED_FILES = 3

@@ -35,20 +35,20 @@ from engine.training.related import Related, line_texts_of
 HOLES_A_FILE = 4
 FILES_A_PACKAGE = 12
 MOST_CHARACTERS = 2_000_000
-"""Of a package; the files after these are left out."""
+"""Characters of a package; later files are left out."""
 PREFIX_ROWS = 100
 """Rows above the cursor that are learned from, the last ones: they cost little beside reading the context."""
 RELATED_SHARE = 0.7
-"""Of the holes have related code. A first file of a new workspace has none."""
+"""The share of holes with related code. A first file of a new workspace has none."""
 SHORT_SHARE = 0.2
-"""Of the holes are in short files without a workspace. There the model has read all that the memory knows."""
+"""The share of holes in short files without a workspace. There the model has read all that the memory knows."""
 SHORT_ABOVE, SHORT_BELOW = 2_400, 800
 """Characters of a short file above and below its hole, at most."""
 BEGUN_SHARE = 0.4
 """The share of these rows whose token counts as begun."""
 FEWEST_TOKENS = 300
 MIDDLE_TOKENS = 32
-"""Of a hole, the most."""
+"""The most of a hole."""
 
 
 @attrs.frozen(eq=False)

@@ -36,7 +36,7 @@ _LEAST = 1e-6
 class Losses:
     """Mean cross entropies in nats; `total` is what descends.
 
-    Of the holes' middles, of the code above, of fully masked canvases, and of the other canvases.
+    The others are of the holes' middles, the code above, fully masked canvases, and the other canvases.
     """
 
     total: Tensor

@@ -14,9 +14,9 @@ from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.messages import Fill, Snippet
 
 HOLES = 8
-"""Of one package together: its files are indexed once for all of them."""
+"""Holes of one package, taken together: its files are indexed once for all of them."""
 MOST_FILES, MOST_CHARACTERS = 32, 240_000
-"""Of a package, besides the hole's own file: those of the same folder first. A larger index takes too long."""
+"""A package without the hole's own file; files of the same folder first. A larger index takes too long."""
 BUFFER = 96
 """Holes that are shuffled, so that those of a package are not learned together."""
 _NAME = "package"

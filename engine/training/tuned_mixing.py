@@ -29,7 +29,7 @@ WINDOW, WINDOW_ROWS, BEGUN_ROWS = 384, 192, 12
 """Tokens that the model reads, how many of the last ones are predicted, and how many of these with typed text."""
 FEWEST_TOKENS, FEWEST_FILES = 64, 5
 HELD_OUT, CHOOSING = 0, 1
-"""Of each five files one is held out, and one says when to stop."""
+"""Which of five files in a row is held out, and which says when to stop."""
 STEPS, BATCH, RATE, DECAY = 2000, 512, 1e-3, 1e-4
 _EVERY = 50
 _LEAST = 1e-7

@@ -42,7 +42,7 @@ def _assigned(name: str) -> Iterator[str]:
 
 
 _FORMS = (
-    # Of detect-secrets.
+    # From detect-secrets.
     _Form.of(r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}", "a3t", "abia", "acca", "akia", "asia"),
     _Form.of(r"(?:[\s=:\"']|^)AKC[a-zA-Z0-9]{10,100}(?:[\s\"']|$)", "akc"),  # Artifactory
     _Form.of(r"AccountKey=[a-zA-Z0-9+/=]{88}", "accountkey="),  # Azure

@@ -135,7 +135,7 @@ class RecentEdits:
             edits = *self._edits, edit
             left = ((len(one.before), hash(one.before)) for one in edits[:-_MAX_EDITS])
             return RecentEdits(edits[-_MAX_EDITS:], self._serial + 1, (*self._dropped, *left)[-_MAX_DROPPED:])
-        # What lies outside of the edit until now is equal in `last.before` and `before`, moved by its growth.
+        # Text outside of the edit until now is equal in `last.before` and `before`, moved by its growth.
         growth = last.end - last.old_end
         edit = RecentEdit(
             last.before,
@@ -249,7 +249,7 @@ class Deletions:
 log = logging.getLogger("midspan.documents")
 
 _PARSE_SECONDS = 1.0
-"""Of the processor's time. 2 MB of a program take 0.6 s; the end of what took longer keeps the event loop too long."""
+"""Processor time. 2 MB of a program take 0.6 s; the end of what took longer keeps the event loop too long."""
 _EDIT_SECONDS = 0.5
 _PATIENCE = 10
 """A text that took too long to parse is parsed again after this many times that time."""

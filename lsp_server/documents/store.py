@@ -21,7 +21,7 @@ log = logging.getLogger("midspan.documents")
 
 _TRIAL_SECONDS = 0.05
 _MAX_DEPTH = 1000
-"""Of nested nodes. What is nested deeper is cut by lines."""
+"""Nested nodes. Deeper code is cut by lines."""
 Encoding = types.PositionEncodingKind | str
 _NEWLINE_ONLY = ("vim", "emacs", "eglot", "helix", "kak")
 _HALF = re.compile("[\ud800-\udfff]")

@@ -76,7 +76,7 @@ class Ahead:
         self._aims: dict[str, _Aim] = {}
 
     def aim(self, snapshot: Snapshot, offset: int, shown: str) -> None:
-        """Fill ahead after `shown`, which is on the screen at `offset`. What leads to the same text goes on."""
+        """Fill ahead after `shown`, which is on the screen at `offset`. A fill that leads to the same text goes on."""
         client = self._session.link.connected
         if client is None or not _is_slow(self._session, client.welcome.model):
             return
@@ -117,7 +117,7 @@ class Ahead:
         if self._session.why_not_served(snapshot.uri) is not None:
             return None
         model, settings = aim.client.welcome.model, self._session.configuration.settings
-        # What was typed wrong counts for the cursor's line only.
+        # A wrong start counts for the cursor's line only.
         price = settings.gate if "\n" in shown else self._restraint.price(snapshot.uri, settings.gate)
         after = snapshot.replaced(offset, offset, shown)
         aim.fill = self._session.plan(after, aim.offset, model, attrs.evolve(settings, gate=price)).fill
@@ -153,7 +153,7 @@ class ReadAhead:
         session.on_close.append(self.closed)
 
     def cursor_moved(self, params: CursorParams) -> None:
-        """Read at the cursor, which an editor tells of once it rests."""
+        """Read at the cursor, which an editor reports once it rests."""
         self._is_told = True
         self._begin(_Rest(params.text_document.uri, params.position))
 
@@ -168,7 +168,7 @@ class ReadAhead:
             self.stop()
 
     def stop(self) -> None:
-        """Stop reading: the user asks for something, or the text changes. What is read is kept."""
+        """Stop reading: the user asks for something, or the text changes. The read context is kept."""
         self._rest = None
         if self._reading is not None:
             self._reading.cancel()

@@ -97,7 +97,7 @@ def _forget(task: "asyncio.Task[Draft]") -> None:
 
 
 class BulkEdits:
-    """Answers the requests about bulk edits. What is stale is told and never applied."""
+    """Answers the requests about bulk edits. A stale edit is reported and never applied."""
 
     def __init__(self, server: LanguageServer, session: Session, work: BulkWork) -> None:
         self._server = server

@@ -68,7 +68,7 @@ class Ladder:
         return InstallResult(offer.model)
 
     async def close(self) -> None:
-        """End all work. What was pulled of a model is kept for the next time."""
+        """End all work. The pulled part of a model is kept for the next time."""
         self._stop_process()
         tasks = [task for task in (self._measuring, self._climbing, self._judging) if task is not None]
         for task in tasks:

@@ -37,7 +37,7 @@ _Answer = TypeVar("_Answer")
 _PATIENCE_S = 5.0
 """A user who asks waits so long for an engine that starts."""
 _WAITING_MS = 2000.0
-"""What a suggestion may take that the user asked for, or that has waited for the start of the engine."""
+"""Budget of a suggestion that the user asked for, or that has waited for the start of the engine."""
 
 
 @attrs.frozen
@@ -54,7 +54,7 @@ class SuggestionRequest:
     """A suggestion request. A newer one from the same asker cancels it.
 
     `candidates` is 1 for an automatic request. When the user asks there are more, nothing is held back, not even by the
-    gate, and the engine is asked again. What is on the screen stays the first, so that the editor goes on from there.
+    gate, and the engine is asked again. The text on the screen stays the first, so that the editor goes on from there.
     If there is nothing to show, the user is told why.
 
     `waits`: an automatic request waits for an engine that starts, as long as nothing newer comes.
@@ -77,7 +77,7 @@ def asked_for(plan: Plan, filled: Filled, settings: Settings) -> list[Presented]
     These are in the engine's order where it chose them from several (engine/fill/follows.py), else the likeliest first:
     the tokens that are the likeliest one by one are not always the likeliest line.
 
-    Of a guess there is the first line only: what is below it is hardly ever right.
+    A guess has its first line only: the text below it is hardly ever right.
     """
     sure = present(attrs.evolve(plan, settings=settings), filled)
     ungated = present(plan, filled)
@@ -225,7 +225,7 @@ class Suggestions:
     async def _find_in_entry(self, request: SuggestionRequest, cursor: Cursor, snapshot: Snapshot) -> list[Suggestion]:
         """Return what is suggested without the menu, if it begins with the entry that the editor selected, and goes on.
 
-        The editor draws nothing else, and the menu says the entry itself. What would follow that entry alone is no
+        The editor draws nothing else, and the menu says the entry itself. Text that follows that entry alone is no
         suggestion: nobody chose the entry.
         """
         typed = cursor.without_entry(snapshot)
@@ -252,7 +252,7 @@ class Suggestions:
         if request.automatic and restraint.is_silent(*here):
             return self._silent(request, Silence("dismissed here"))
         followed = self._followed(*here)
-        # Of several guesses the editor may show any.
+        # The editor may show any of several guesses.
         only = followed.texts[0] if followed is not None and len(followed.texts) == 1 else ""
         may_grow = followed is not None and only != "" and not unasked and followed.offer.may_grow(only, *here)
         if request.automatic and followed is not None and not may_grow:
@@ -301,7 +301,7 @@ class Suggestions:
             presented = presented[: request.candidates]
         texts = [each.text for each in presented]
         if is_typed:
-            # Who asks and cycles through several texts ignores none of them.
+            # A user who asks and cycles through several texts ignores none of them.
             restraint.showed(*here, texts[0] if texts and request.automatic else "")
         if not texts:
             self._ahead.forget(request.uri)

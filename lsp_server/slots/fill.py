@@ -65,7 +65,7 @@ class Filler:
     room: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(TOGETHER))
 
     async def fill(self, snapshot: Snapshot, offset: int, shape: Shape, candidates: int = 1) -> tuple[Plan, Filled]:
-        """Fill one hole. The answer is not cut: what of it is used is for the caller to judge. Raises MidspanError."""
+        """Fill one hole. The answer is not cut: the caller judges what to use. Raises MidspanError."""
         settings = attrs.evolve(
             self.settings,
             gate=FREE,

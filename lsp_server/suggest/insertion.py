@@ -24,15 +24,15 @@ LEAST_LINE = 0.02
 Agreement = Literal["goes on", "same word", "ended", "none"]
 """How a fill agrees with the code after the cursor: it goes on with it, at least with its first word, or ends there."""
 ODDS: dict[Agreement, float] = {"goes on": 3.4, "same word": 1.7, "ended": -0.5, "none": -1.1}
-"""The logarithm of the odds that a text of certain tokens is right."""
+"""The logarithm of the odds that a text whose tokens are certain is right."""
 CLOSES, SURENESS = 2.0, 0.9
 """What is added if the text opens a bracket that the line closes, and the weight of the probability's logarithm."""
 COUNTED = 26
-"""Characters. An insertion is priced like a text of this length. Who goes into the middle of a line wants to insert
+"""Characters. An insertion is priced like a text of this length. A user in the middle of a line wants to insert
 something, and reads it at a glance: it is short, and both of its sides are known."""
 _LEAST = 1e-6
 _MOST_CHARACTERS = 400
-"""Of the insertion, and of the line before and after it."""
+"""The insertion, and the line before and after it."""
 _OPEN_END = re.compile(r"[^\w)\]}\"'`]$")
 """A word can follow this directly. After a name, or a whole expression, it cannot."""
 _SEPARATED = re.compile(r"(?:[,;]\s+|\()$")
@@ -47,7 +47,7 @@ class Insertion:
     agreement: Agreement
     closes: bool
     probability: float
-    """Of its tokens, by the model."""
+    """Its tokens', by the model."""
 
     @property
     def confidence(self) -> float:
@@ -99,7 +99,7 @@ def insertions(candidate: Candidate, hole: Hole, language: Language) -> Iterator
 
 
 def _agreement(more: str, after: str, has_ended: bool) -> Agreement:
-    """Return how a fill that goes on with `more` agrees with `after`, the code behind the cursor."""
+    """Return how a fill that goes on with `more` agrees with `after`, the code after the cursor."""
     if not more:
         return "ended" if has_ended else "none"
     if after.startswith(more) or more.startswith(after):

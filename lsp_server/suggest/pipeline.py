@@ -120,7 +120,7 @@ def plan(
         min_line_probability=least,
         rule=settings.rule,
         candidates=count,
-        choose_from=1,  # What is sure enough to be shown unasked is nearly always the greedy text.
+        choose_from=1,  # A text that is sure enough to be shown unasked is nearly always the greedy one.
         workspace=workspace,
         memory=settings.memory,
         line=1 + snapshot.source.lines.at(offset),
@@ -132,7 +132,7 @@ def present(plan: Plan, filled: Filled) -> list[Presented]:
     """Shape the candidates of `filled`, hide what is not worth its price, and return what remains, best first.
 
     Equal texts are returned once. With a gate of 0, each candidate is returned whole, unless shaping removes all of it.
-    What a model that denoises wrote in one step is hidden unless it is sure of each token: they were chosen apart.
+    A text that a denoising model wrote in one step is hidden unless it is sure of each token: they were chosen apart.
     """
     presented: dict[str, Presented] = {}
     for candidate in filled.candidates:

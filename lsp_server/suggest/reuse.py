@@ -10,7 +10,7 @@ from lsp_server.languages.language import BRACKETS, balance
 from lsp_server.suggest.pipeline import Presented
 
 _MAX_OFFERS = 8
-"""Of a document. Each keeps the document's text."""
+"""Offers of a document. Each keeps the document's text."""
 
 
 @attrs.frozen

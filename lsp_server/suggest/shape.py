@@ -21,12 +21,12 @@ _STUTTER = re.compile(r"((?=\S*\w)\S.{1,30}?)(?:\1){4,}+.{0,30}$")
 _STUTTER_WINDOW = 400
 """Characters at the end of a line. Each may begin a unit of each length, so time grows with the square of this."""
 _MOST_CHARACTERS = 4_000
-"""Of a fill. No suggestion that anybody reads is longer, and all that follows looks at each part of it."""
+"""A fill. No suggestion that anybody reads is longer, and all that follows looks at each part of it."""
 _MAX_TRIES = 10
 # A try takes one or two incremental parses. Each takes far less than a millisecond, except below an unclosed bracket in
 # a very long file, where the parser visits everything that follows.
 _MAX_SECONDS = 0.012
-"""Of this thread's work for all tries together: nothing else is answered meanwhile. A busy machine shows the same."""
+"""This thread's work for all tries together: nothing else is answered meanwhile. A busy machine shows the same."""
 _TOKEN_END = re.compile(r"\w+|[^\w\s]")
 
 
@@ -258,7 +258,7 @@ class Damage:
 
 _CLEAN = Damage(0, ())
 _UNREADABLE = Damage(sys.maxsize, (0,))
-"""Of a text for whose parse there was no time."""
+"""The damage of a text that there was no time to parse."""
 
 
 class SyntaxJudge:

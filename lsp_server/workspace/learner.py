@@ -27,7 +27,7 @@ _BATCH = 8
 """Files that the engine has to learn at the same time."""
 _PATHS_A_FRAME = 500
 _KEPT_CHARACTERS = 1_000_000
-"""Of paths; more might not fit into a frame."""
+"""Characters of paths; more might not fit into a frame."""
 _GATHER_S = 0.1
 """A branch switch reports thousands of changes in many notifications. They are gathered for this long."""
 _MANY_CHANGES = 100

@@ -18,7 +18,7 @@ from support.lsp_editor import engine_home
 
 from engine.cli.cursor import Cursor
 from engine.cli.demo import Typist, samples
-from engine.cli.fill import APART, MASK, canvas_text
+from engine.cli.fill_view import APART, MASK, canvas_text
 from engine.cli.lsp_client import LspSession
 from engine.models.embedded.runner import kernel_paths
 from engine.protocol.editor_messages import FillOptions, Stage

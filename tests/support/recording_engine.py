@@ -15,7 +15,8 @@ from engine.protocol.messages import PROTOCOL_VERSION, Fill, Welcome
 from engine.schedule.file_queue import FileQueue
 from engine.schedule.fill_queue import ScheduledTicket
 from engine.schedule.scheduler import Scheduler
-from engine.server.server import Listener, Server
+from engine.server.listener import Listener
+from engine.server.server import Server
 from support.recording_memory import RecordingMemory, characters
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from engine.models.cuda_graphs.graphs import rounded
-from engine.schedule.job import common_prefix
+from engine.schedule.caches import common_prefix
 
 LEAST_CAPACITY = 256
 SHARE = 4

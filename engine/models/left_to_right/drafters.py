@@ -10,7 +10,7 @@ from engine.models.embedded.model import EmbeddedModel
 from engine.models.left_to_right.drafting import ROOM, Unfinished
 from engine.models.masked.model import MaskedModel
 from engine.models.masked.rows import MaskedPass, SurroundingCache
-from engine.schedule.job import ContextCache
+from engine.schedule.caches import ContextCache
 
 _CACHE_BYTES = 64 * 1024 * 1024
 

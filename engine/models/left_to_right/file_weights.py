@@ -135,7 +135,7 @@ class FileWeights(Weights):
         return found
 
     def taken(self, name: str) -> Blocks | memoryview:
-        """Return a matrix as it is in the file, or packed. What was taken is no longer held in memory."""
+        """Return a matrix as it is in the file, or packed. Tensors that were taken are no longer held in memory."""
         if name in self._packed:
             return self._packed[name]
         self._file.drop()

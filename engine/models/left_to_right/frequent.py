@@ -19,7 +19,7 @@ from engine.errors import ModelError
 from engine.models.stock.token_bytes import token_texts
 
 MOST_FREQUENT = 65_536
-"""Of Qwen's tokens so many are 99.7 % of those in code that was not counted; 49,152 are 99.3 %, 32,768 98.4 %. All
+"""So many of Qwen's tokens are 99.7 % of those in code that was not counted; 49,152 are 99.3 %, 32,768 98.4 %. All
 tokens in ASCII come besides."""
 FOLDER = Path(__file__).parent / "frequent"
 _BITS = "frequent"

@@ -38,7 +38,7 @@ CONTEXT_TOKENS, READING_TOKENS = 2048, 1024
 KERNEL_PRECISIONS: dict[str, bool | None] = {"auto": None, "int4": True, "int8": False}
 """What the kernel runs in, and FileWeights.in_four_bits for it."""
 _DOUBT = 4.0
-"""What Qwen2.5-Coder 0.5B shows is wrong too often at 1; chosen by benchmarks/quality/prices.py (docs/training.md)."""
+"""Qwen2.5-Coder 0.5B shows too many wrong texts at 1; chosen by benchmarks/quality/prices.py (docs/training.md)."""
 _OTHER_BYTES = 200_000_000
 """What is needed besides the weights: rows, contexts, the tokenizer, and a matrix while it is packed."""
 
@@ -254,7 +254,7 @@ def folder_specials(checkpoint: Checkpoint, tokenizer: Tokenizer) -> Specials:
 
 @attrs.frozen
 class GgufFacts:
-    """What the header of a GGUF tells of the model that it becomes here. bytes_needed: of memory, with all else."""
+    """The facts in a GGUF's header about the model made of it. bytes_needed: of memory, with all else."""
 
     name: str
     parameters: int

@@ -92,7 +92,7 @@ class Expansion:
 class MiddleMemory:
     """Mixes the rows that predict a token whose left side is known: that of the first masked position.
 
-    What follows a mask is not known, so all other rows stay as they are.
+    The text after a mask is not known, so all other rows stay as they are.
     """
 
     def __init__(self, task: FillTask) -> None:

@@ -110,7 +110,7 @@ class MaskedModel(OfTokenBytes):
 def cut_to_room(before: list[int], after: list[int], room: int) -> tuple[list[int], list[int]]:
     """Return the tokens of both sides in at most `room` tokens; those furthest from the hole are dropped.
 
-    The prefix has two thirds and the suffix one third. What one of them does not need goes to the other.
+    The prefix has two thirds and the suffix one third. Room that one of them does not need goes to the other.
     """
     share = max(0, room - room // 3)
     kept_after = min(len(after), max(room // 3, room - len(before)))

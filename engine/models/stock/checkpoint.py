@@ -14,7 +14,7 @@ from engine.json_file import read_json
 
 JsonObject = dict[str, Any]
 OnStage = Callable[[str], None]
-"""Is told in a few words how far loading is."""
+"""Gets a few words about how far loading is."""
 
 
 @attrs.frozen

@@ -24,7 +24,8 @@ from engine.protocol.framing import pack
 from engine.protocol.messages import PROTOCOL_VERSION, Filled, Hello, StatusRequest, Welcome
 from engine.schedule.scheduler import Scheduler
 from engine.server import client_session as session
-from engine.server.server import Listener, Server
+from engine.server.listener import Listener
+from engine.server.server import Server
 from engine.whole_files import try_lock
 
 

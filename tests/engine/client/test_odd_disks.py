@@ -9,7 +9,7 @@ import pytest
 from engine.client.address import RuntimePaths, make_private
 from engine.client.lock import EngineLock, is_held
 from engine.errors import EngineUnavailable
-from engine.server.server import Listener
+from engine.server.listener import Listener
 
 
 @pytest.fixture

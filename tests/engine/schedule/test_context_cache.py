@@ -6,9 +6,9 @@ from engine.fill.stream import StreamPass
 from engine.library.device_memory import DeviceMemory
 from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import Fill
-from engine.schedule import job
+from engine.schedule import caches
 from engine.schedule import scheduler as scheduling
-from engine.schedule.job import ContextCache
+from engine.schedule.caches import ContextCache
 from engine.schedule.scheduler import CACHE_BYTES, CROWDED_BYTES, Scheduler, crowded_bytes_on
 
 OWNERS = range(1, 6)
@@ -77,7 +77,7 @@ def test_who_has_gone_keeps_nothing(embedded: EmbeddedModel, monkeypatch: pytest
         key(cache, embedded, owner)
     cache.shrink()
     assert cache.bytes == 5 * size
-    monkeypatch.setattr(job, "RECENT_S", 0.0)
+    monkeypatch.setattr(caches, "RECENT_S", 0.0)
     cache.shrink()
     assert cache.bytes == 2 * size
 

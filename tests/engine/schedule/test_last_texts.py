@@ -4,10 +4,10 @@ import attrs
 import pytest
 from scheduler_client import HOLE, answer, prefixes
 
-from engine.fill.draft_planner import MOST_DOCUMENTS, LastTexts
 from engine.fill.interface import Model
 from engine.models.load import load
 from engine.protocol.messages import Fill
+from engine.schedule.caches import MOST_DOCUMENTS, LastTexts
 from engine.schedule.scheduler import Scheduler
 
 WRITTEN = "part.width * 2"

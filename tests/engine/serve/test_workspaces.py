@@ -10,7 +10,7 @@ from http_service import http_service
 
 from engine.client.address import runtime_paths_of
 from engine.http.connection import Problem
-from engine.http.exchange import Place, Workspaces
+from engine.http.workspaces import Place, Workspaces
 
 
 def test_a_request_finds_the_workspace_of_its_path(tmp_path: Path) -> None:

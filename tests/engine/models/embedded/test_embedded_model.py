@@ -20,7 +20,7 @@ from engine.models.embedded.layout import Anchor, Limits, SpecialTokens, lay_out
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
 from engine.protocol.messages import Fill, Snippet
-from engine.schedule.job import ContextCache, common_prefix
+from engine.schedule.caches import ContextCache, common_prefix
 
 MARKS = SpecialTokens(pad=0, suffix=1, prefix=2, tail=3, middle=4, end=5, mask=6, file=7)
 

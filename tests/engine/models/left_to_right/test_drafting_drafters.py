@@ -14,7 +14,7 @@ from engine.models.left_to_right.drafting import ROOM, Drafter, Unfinished
 from engine.models.load import load
 from engine.models.masked.model import MaskedModel
 from engine.protocol.messages import Fill
-from engine.schedule.job import ContextCache
+from engine.schedule.caches import ContextCache
 
 FILL = Fill(id=1, prefix="value = 1\n" * 20 + "def area(width, height):\n    return ", suffix="\n\nprint(area(2, 3))\n")
 WRITTEN = "width * height + total(width, height) - margin(width) * margin(height)\n    " * 4

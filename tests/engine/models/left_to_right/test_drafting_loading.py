@@ -16,7 +16,7 @@ from engine.models.left_to_right.prompt import LONG_LINE, NEAR_STRIDE, NEAR_TOKE
 from engine.models.left_to_right.torch_model import QwenFimModel
 from engine.models.load import load
 from engine.protocol.messages import Fill, Snippet
-from engine.schedule.job import common_prefix
+from engine.schedule.caches import common_prefix
 
 HOLE = Fill(id=1, prefix="def area(width, height):\n    return ", suffix="\n\nprint(area(2, 3))\n")
 PREFIX, SUFFIX, MIDDLE, FILE, REPOSITORY = (
