@@ -189,10 +189,14 @@ class WhyOrigin:
 
 @attrs.frozen
 class WhyAnswer:
-    """`summary` is one line about the whole suggestion. `places` are in the order of its text."""
+    """`summary` is one line about the whole suggestion. `places` are in the order of its text.
+
+    `is_held_back`: nothing is shown because of the gate, and something would be if the user asked.
+    """
 
     summary: str
     places: list[WhyOrigin] = attrs.field(factory=list)
+    is_held_back: bool = False
 
 
 @attrs.frozen

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import attrs
 
-from engine.errors import ProtocolError
+from engine.errors import MidspanError, ProtocolError
 from engine.http.connection import Problem
 from engine.protocol import editor_messages as lsp
 from engine.protocol.editor_messages import (
@@ -157,15 +157,19 @@ class PageEditor:
         return Ghost(item.insert_text.removeprefix(typed), item.command)
 
     async def trace(self, place: PageCursor, rule: RuleName | None) -> Traced:
-        """Fill the hole at a cursor and return every step. Raises MidspanError with one line."""
+        """Fill the hole at a cursor and return every step. Raises MidspanError with one line, Problem if overtaken."""
         document, units = await self._show(place)
         at, token = units.to_points(place.at), f"play-{next(self._numbers)}"
         steps = self._steps[token] = []
         try:
             params = FillParams(Document(document.uri), units.position(at), rule, None, PATIENCE_MS, token, trace=True)
             answer = await self._ask(FILL, params, FillResult)
+        except MidspanError:
+            self._check_newest(place, document)
+            raise
         finally:
             del self._steps[token]
+        self._check_newest(place, document)
         if answer.trace is None:
             raise ProtocolError("unexpected", "the language server gave no trace; restart `midspan play`")
         hole = answer.trace.hole
@@ -211,9 +215,10 @@ class PageEditor:
         """Have the language server know the page's text as it is now. Raises Problem if it knows a newer one."""
         server = await self.start()
         uri = self._uri_of(place)
-        if place.page in self._documents and place.edit < self._documents[place.page].edit:
-            raise Problem(409, "the page has a newer text; this one is no longer asked about")
-        document = self._documents.pop(place.page, None)
+        document = self._documents.get(place.page)
+        if document is not None:
+            self._check_newest(place, document)
+            del self._documents[place.page]
         if document is not None and document.uri != uri:
             await server.notify("textDocument/didClose", lsp.DidClose(Document(document.uri)))
             document = None
@@ -228,6 +233,11 @@ class PageEditor:
             document.edit = place.edit
             await self._change(server, document, place.text)
         return document, TextUnits(place.text)
+
+    def _check_newest(self, place: PageCursor, document: _Document) -> None:
+        """Raise Problem if the page has gone on from this cursor, which was one in `document`."""
+        if place.edit < self._documents.get(place.page, document).edit:
+            raise Problem(409, "the page has a newer text; this one is no longer asked about")
 
     async def _change(self, server: LanguageServer, document: _Document, text: str) -> None:
         if document.text == text:

@@ -133,7 +133,7 @@ class Fill:
     number that gives the best results, other rules use what the budget allows. Passes for token healing are not counted
     in `steps`. The engine may end the fill once the probability of its first line falls below `min_line_probability`,
     because the client would not show such a line. `progress` asks for a Progress message after each step, and `trace`
-    for the cells of the canvas in each.
+    for the cells of the canvas in each; such a fill drafts no text that was just written there.
 
     The first candidate is always the greedy one. With `temperature` 0 the others are the likeliest texts that begin as
     it does, go on with a less likely token and end greedily. With any other `temperature`, and by models that do not

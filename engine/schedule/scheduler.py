@@ -288,6 +288,8 @@ class Scheduler:
         """Return a ticket's job, begun now if it has none; None if it can't be begun."""
         if ticket.job is None and ticket.error is None:
             most = CROWDED_TOKENS if len(self._waiting) >= MAX_BATCH else ticket.fill.max_tokens
+            # Who watches how a text is written is not shown one that was just written here.
+            last = "" if ticket.fill.trace else self._last_texts.rest(ticket.fill, ticket.owner)
             try:
                 ticket.job = Job(
                     ticket.fill,
@@ -296,7 +298,7 @@ class Scheduler:
                     ticket.submitted,
                     self._memories,
                     most,
-                    self._last_texts.rest(ticket.fill, ticket.owner),
+                    last,
                 )
             except Exception as error:
                 ticket.error = error

@@ -219,7 +219,9 @@ class Why:
 
     def answer_nothing(self, params: WhyParams) -> WhyAnswer:
         """Return why nothing is shown, whatever was shown before."""
-        return WhyAnswer(self.nothing_in(params.text_document.uri))
+        uri = params.text_document.uri
+        silence = self.silences.get(uri) if self._session.why_not_served(uri) is None else None
+        return WhyAnswer(self.nothing_in(uri), is_held_back=silence is not None and silence.is_held_back)
 
     def _is_taken(self, offer: _Offer) -> bool:
         """Return whether the last thing that happened to a document is that the user took an offer."""

@@ -7,10 +7,11 @@ from typing import Literal
 
 import attrs
 
+from engine.protocol.confidence import FREE
 from engine.protocol.editor_messages import quoted
 from engine.protocol.messages import Candidate, Filled, Finish
 from lsp_server.suggest.insertion import is_before_word
-from lsp_server.suggest.pipeline import Plan, is_hasty, weigh
+from lsp_server.suggest.pipeline import Plan, is_hasty, present, weigh
 from lsp_server.suggest.restraint import Refusal
 
 Cause = Literal["waits", "gone", "only asked", "away", "failed", "dismissed here", "menu", "answered"]
@@ -59,6 +60,14 @@ class Silence:
         if self.plan is not None and self.filled is not None:
             return _why_hidden(self.plan, self.filled, self.is_dearer)
         return _LINES[self.cause].format(self.detail)
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether the gate alone hides the answer: without a price there is a text to show."""
+        if self.plan is None or self.filled is None:
+            return False
+        free = attrs.evolve(self.plan, settings=attrs.evolve(self.plan.settings, gate=FREE))
+        return bool(present(free, self.filled))
 
     @classmethod
     def refused(cls, refusal: Refusal, text: str) -> "Silence":

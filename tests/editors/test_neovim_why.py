@@ -96,6 +96,46 @@ def test_a_silence_has_its_reason_and_insert_mode_goes_on(
     assert neovim.nvim.api.get_mode()["mode"] == "i"
 
 
+SIGNS = """
+local space = vim.api.nvim_get_namespaces()['midspan.held_back']
+return vim.tbl_map(function(mark)
+  return { mark[2], vim.trim(mark[4].sign_text) }
+end, vim.api.nvim_buf_get_extmarks(0, space, 0, -1, { details = true }))
+"""
+
+
+def test_a_sign_says_what_the_gate_held_back_until_the_user_asks_for_it(
+    in_neovim: Callable[..., Neovim], neovim_settings: dict[str, Any]
+) -> None:
+    options = {"settings": {**neovim_settings, "gate": 1}, "held_back": True, "keymaps": {"trigger": "<C-g>"}}
+    neovim = in_neovim("\n", "work.py", setup=options)
+    neovim.until_ready()
+    neovim.keys("i")
+    neovim.after_answer(lambda: neovim.type("total = a"))
+    neovim.eventually(lambda: neovim.lua(SIGNS) == [[0, "…"]], "no sign")
+    assert neovim.ghost() is None
+    assert why(neovim).startswith("Midspan: unsure: ")
+    neovim.keys("<Esc>")
+    assert neovim.lua(SIGNS) == []
+    neovim.keys("A")
+    neovim.eventually(lambda: neovim.lua(SIGNS) == [[0, "…"]], "no sign")
+    neovim.type("b")
+    assert neovim.lua(SIGNS) == [[0, "…"]], "it flickers"
+    neovim.keys("<C-g>")
+    neovim.eventually(neovim.ghost, "nothing is revealed")
+    assert neovim.lua(SIGNS) == []
+
+
+def test_without_the_option_no_sign_is_set(in_neovim: Callable[..., Neovim], neovim_settings: dict[str, Any]) -> None:
+    neovim = in_neovim("\n", "work.py", setup={"settings": {**neovim_settings, "gate": 1}})
+    neovim.until_ready()
+    neovim.keys("i")
+    neovim.after_answer(lambda: neovim.type("total = a"))
+    assert why(neovim).startswith("Midspan: unsure: ")
+    assert neovim.lua(SIGNS) == []
+    assert neovim.nvim.current.window.options["signcolumn"] == "auto"
+
+
 def test_what_was_dismissed_says_so(in_neovim: Callable[..., Neovim]) -> None:
     neovim = in_neovim()
     neovim.until_ready()

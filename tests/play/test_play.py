@@ -1,12 +1,14 @@
 """The page of `midspan play` in a real Chromium, over a real engine."""
 
 import gzip
+import itertools
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx2
@@ -18,11 +20,11 @@ PAGE = ROOT / "engine" / "play" / "page"
 NOBODY = 65534
 
 
-def asked(address: str, question: str) -> httpx2.Response:
+def asked(address: str, question: str, fields: object = ()) -> httpx2.Response:
     """Return what `midspan play` answers to a question of a page."""
     url, _, token = address.partition("/play#")
     headers = {"authorization": f"Bearer {token}"}
-    return httpx2.post(f"{url}/play/api/{question}", json={}, headers=headers, trust_env=False, timeout=30)
+    return httpx2.post(f"{url}/play/api/{question}", json=fields or {}, headers=headers, trust_env=False, timeout=30)
 
 
 def test_the_committed_page_is_what_its_sources_build_and_is_small(tmp_path: Path) -> None:
@@ -110,12 +112,33 @@ def test_a_hole_is_filled_in_three_ways_scrubbed_and_taken_by_tab(address: str, 
     assert browser.ask("elsewhere") == []
 
 
+def test_a_fill_that_a_newer_text_overtakes_is_answered_with_409(address: str) -> None:
+    place = {"page": "overtaken", "path": "overtaken.py", "at": 18}
+    edits = itertools.count(1)
+
+    def is_begun() -> bool:
+        engine = asked(address, "engine").json()["engine"]
+        return engine is not None and engine["active"] > 0
+
+    def overtaken() -> bool:
+        text = {**place, "text": "def area(w, h):\n  \n"}
+        with ThreadPoolExecutor(1) as thread:
+            answer = thread.submit(asked, address, "trace", {**text, "edit": next(edits), "rule": "left-to-right"})
+            eventually(lambda: answer.done() or is_begun(), "the fill begun")
+            newer = {**text, "text": f"{text['text']}# {next(edits)}\n", "edit": next(edits)}
+            assert asked(address, "suggest", newer).status_code == 200
+        assert answer.result().status_code in (200, 409)
+        return answer.result().status_code == 409  # else it was done before
+
+    eventually(overtaken, "a fill under way when a newer text comes")
+
+
 def test_the_keyboard_alone_reaches_and_moves_everything(address: str, browser: Browser) -> None:
     browser.ask("open", url=address)
     browser.settle()
     browser.ask("press", key="Escape")  # without a ghost Tab leaves the text
     browser.tab_to("#cards .card")
-    browser.ask("press", key="ArrowRight")
+    browser.ask("press", key="ArrowLeft")
     chosen = "document.activeElement.matches('#cards .card:first-child[aria-checked=true]')"
     eventually(lambda: browser.value(chosen), "left to right, chosen by an arrow")
     # Left to right takes several passes on every machine, so there is one before the last.

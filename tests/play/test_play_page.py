@@ -10,7 +10,8 @@ import pytest
 from play_browser import Browser, started
 from support.browser_driver import eventually
 
-HOLE = "        return Vector(self.x + other.x, "
+HOLE = "    return abs(a.x - b.x) + "
+RIGHT = "abs(a.y - b.y) + abs(a.z - b.z)"
 TEXT = "document.querySelector('.cm-content').innerText"
 SHIFTS = """new Promise(seen => new PerformanceObserver(list => seen(
   list.getEntries()
@@ -35,12 +36,54 @@ def open_file(browser: Browser, name: str, part: str) -> None:
     eventually(lambda: part in browser.value(TEXT), f"{name} in the editor")
 
 
+def test_it_opens_on_a_hole_that_denoising_fills_rightly_in_fewer_passes_than_left_to_right(page: Browser) -> None:
+    assert HOLE in page.value(TEXT)
+    assert page.text("#cards [aria-checked=true] .name") == "Denoising"
+    assert page.value("[...document.querySelectorAll('#cards .text')].map(each => each.textContent)") == [RIGHT] * 3
+    passes = "[...document.querySelectorAll('#cards .passes')].map(each => parseInt(each.textContent))"
+    left_to_right, denoising, draft_and_verify = page.value(passes)
+    assert draft_and_verify < left_to_right
+    assert denoising < left_to_right
+    # The canvas shows this way, from its first pass on, with masks.
+    assert page.text("#pass").startswith(f"pass {denoising} of {denoising},")
+    page.ask("press", key="Escape")
+    page.tab_to("#player input")
+    page.ask("press", key="Home")
+    eventually(lambda: page.text("#pass").startswith(f"pass 1 of {denoising},"), "the first pass")
+    assert page.count("#tiles .mask") > 1
+    page.ask("press", key="End")
+    eventually(lambda: page.text("#pass").startswith(f"pass {denoising} "), "the last pass")
+    assert page.count("#tiles .mask") == 0
+
+
+def test_what_is_pending_says_so_until_it_is_filled(home: Path, browser: Browser) -> None:
+    pending = "document.querySelectorAll('.card.pending, #canvas.pending, #gate.pending').length"
+    with started() as (address, process):
+        browser.ask("open", url=address, name="pending")
+        browser.settle("pending")
+        assert browser.value(pending, "pending") == 0
+        process.send_signal(signal.SIGSTOP)
+        try:
+            browser.ask("type", text="len(", name="pending")
+            eventually(lambda: browser.value(pending, "pending") == 5, "three cards, the canvas and the gate pending")
+            assert browser.text("#pass", "pending") == browser.text(".card .ms", "pending") == "pending"
+            browser.ask("click", selector=".card:nth-child(1)", name="pending")
+            assert browser.text("#pass", "pending") == "pending"
+        finally:
+            process.send_signal(signal.SIGCONT)
+        browser.ask("type", text="a", name="pending")
+        browser.settle("pending")
+        assert browser.value(pending, "pending") == 0
+        assert browser.text("#problem", "pending") == ""
+        assert "ms" in browser.text("#pass", "pending")
+
+
 def test_a_ghost_is_taken_by_word_and_by_line_and_dismissed(page: Browser) -> None:
     page.ghost()
     page.ask("press", key="Escape")
     eventually(lambda: not page.count(".ghost"), "nothing to take")
     ghost = page.ghost()
-    word = ghost[: ghost.index(".")]
+    word = ghost[: ghost.index("(")]
     page.ask("press", key="Control+ArrowRight")
     eventually(lambda: HOLE + word + ghost[len(word) :] in page.value(TEXT), "its first word")
     assert page.text(".ghost") == ghost[len(word) :]
@@ -59,6 +102,7 @@ def test_a_token_says_how_likely_it_is_and_opens_the_place_that_it_came_from(pag
     def remembered() -> bool:
         # The workspace may be learned after the first fill.
         page.ghost()
+        page.ask("click", selector="#cards .card:nth-child(3)")
         page.ask("click", selector="#tiles .tile.verified")
         return "rectangle.py:3" in page.text("#token")
 

@@ -78,6 +78,13 @@ export class Canvas {
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.drawRoll());
   }
 
+  /** Say why there is no fill of this hole yet. The one of the last hole stays, and is pale. */
+  wait(why: string): void {
+    this.player.stopAt(this.shown);
+    the('canvas').classList.add('pending');
+    say(the('pass'), why);
+  }
+
   /** Show another fill: its last pass, or from the first one on if `plays`. */
   show(trace: Trace, plays: boolean): void {
     this.trace = trace;
@@ -89,6 +96,7 @@ export class Canvas {
     }
     the('tiles').replaceChildren(...this.tiles.slice(0, width).map(tile => tile.root));
     this.chosen = -1;
+    the('canvas').classList.remove('pending');
     this.drawRoll();
     this.player.load(this.frames.length, plays);
   }

@@ -1,5 +1,5 @@
 // The page: the text goes out at each key, and what comes back is drawn.
-import { ask, type EngineStatus, type Origin, type Place, Problem, type Rule, type Trace } from './api.ts';
+import { ask, type EngineStatus, type Origin, type Place, Problem, type Trace } from './api.ts';
 import { Canvas } from './canvas.ts';
 import { counted, make, say, the } from './dom.ts';
 import { openEditor, openText } from './editor.ts';
@@ -10,7 +10,7 @@ import { setHole } from './marks.ts';
 import { CURSOR, NAME, TEXT } from './sample.ts';
 import { Sudoku } from './sudoku.ts';
 import { showVerdict } from './verdict.ts';
-import { Ways } from './ways.ts';
+import { PENDING, Ways } from './ways.ts';
 
 const REST_MS = 140;
 const STATUS_MS = 2000;
@@ -37,16 +37,23 @@ const view = openEditor(the('editor'), {
   taken: ghost => void ask('accepted', { tag: ghost.tag }).catch(() => undefined),
 });
 const canvas = new Canvas(origin => void openOrigin(origin));
-const ways = new Ways(trace => {
-  canvas.show(trace, false);
-  showVerdict(trace.verdict);
-});
+const ways = new Ways((trace, why) => (trace ? show(trace, false) : wait(why)));
 
 const heat = new Heat(view, place, complain);
 const sudoku = new Sudoku(complain);
 
 function place(): Place {
   return { page, path, text: view.state.doc.toString(), at: view.state.selection.main.head, edit: edits };
+}
+
+function show(trace: Trace, plays: boolean): void {
+  canvas.show(trace, plays);
+  showVerdict(trace.verdict);
+}
+
+function wait(why: string): void {
+  canvas.wait(why);
+  the('gate').classList.add('pending');
 }
 
 function complain(error: unknown): void {
@@ -65,9 +72,11 @@ function changed(textToo: boolean): void {
   heat.changed(textToo);
   edits += 1;
   document.body.dataset.edit = String(edits);
-  void suggest(edits);
+  ways.wait();
+  wait(PENDING);
+  const suggested = suggest(edits);
   window.clearTimeout(resting);
-  resting = window.setTimeout(() => void follow(edits), REST_MS);
+  resting = window.setTimeout(() => void follow(edits, suggested), REST_MS);
 }
 
 /** Ask for the ghost. The language server drops the requests that a newer key has overtaken. */
@@ -85,30 +94,34 @@ async function suggest(edit: number): Promise<void> {
   }
 }
 
-/** The cursor rests: fill the hole in all ways, with every step. */
-async function follow(edit: number): Promise<void> {
+/**
+ * The cursor rests: fill the hole in all ways, with every step. The suggestion, which is asked for first, reads the
+ * context, so that no way has to do it for the others.
+ */
+async function follow(edit: number, suggested: Promise<void>): Promise<void> {
   const here = place();
-  const order: Rule[] = ['verify', 'left-to-right', 'threshold'];
-  for (const rule of order) {
+  await suggested;
+  if (edit !== edits) return;
+  let [first, failure]: [Trace | null, unknown] = [null, null];
+  for (const rule of ways.order()) {
     try {
       const trace = await ask<Trace>('trace', { ...here, rule });
       if (edit !== edits) return;
-      fine();
       ways.put(rule, trace);
-      if (rule === 'verify') showCut(trace);
-      if (rule === ways.chosen) {
-        canvas.show(trace, true);
-        showVerdict(trace.verdict);
-      }
+      if (rule === ways.chosen) show(trace, true);
+      if (!first) showCut(trace);
+      first ??= trace;
     } catch (error) {
       if (edit !== edits) return;
-      if (rule === 'verify') return complain(error);
-      ways.fail(rule, error instanceof Problem ? error.message : 'failed');
+      failure ??= error;
+      const why = error instanceof Problem ? error.message : 'failed';
+      ways.fail(rule, why);
+      if (rule === ways.chosen) wait('no answer');
+      if (error instanceof Problem && error.lost) break;
     }
   }
-  // Once more: the first fill may have read the context in its first pass, as no later one had to.
-  const again = await ask<Trace>('trace', { ...here, rule: 'verify' }).catch(() => null);
-  if (again && edit === edits) ways.put('verify', again);
+  if (first) fine();
+  else complain(failure);
   document.body.dataset.settled = String(edit);
 }
 

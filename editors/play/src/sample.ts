@@ -1,30 +1,29 @@
-// The text that the page begins with. What is below the hole says how it goes on, and the hole repeats itself: there is
-// something to draft and to verify.
-export const NAME = 'vector.py';
+// The text that the page begins with. Denoising fills its hole rightly, in fewer passes than left to right: a test asks
+// the shipped weights (tests/play/test_play_page.py).
+export const NAME = 'points.py';
 
-const ABOVE = `from dataclasses import dataclass
+const ABOVE = `import math
+from typing import NamedTuple
 
 
-@dataclass
-class Vector:
+class Point(NamedTuple):
     x: float
     y: float
     z: float
 
-    def __add__(self, other: "Vector") -> "Vector":
-        return Vector(self.x + other.x, `;
 
-const BELOW = `)
+def manhattan(a: Point, b: Point) -> float:
+    return abs(a.x - b.x) + `;
 
-    def __sub__(self, other: "Vector") -> "Vector":
-        return Vector(self.x - other.x, self.y - other.y, self.z - other.z)
+const BELOW = `
 
-    def dot(self, other: "Vector") -> float:
-        return self.x * other.x + self.y * other.y + self.z * other.z
+
+def distance(a: Point, b: Point) -> float:
+    return math.sqrt((a.x - b.x) ** 2 + (a.y - b.y) ** 2 + (a.z - b.z) ** 2)
 
 
 if __name__ == "__main__":
-    print(Vector(1, 2, 3) + Vector(3, 2, 1))
+    print(manhattan(Point(1, 2, 3), Point(3, 2, 1)))
 `;
 
 export const TEXT = ABOVE + BELOW;

@@ -47,5 +47,6 @@ export function showVerdict(verdict: Verdict): void {
   ];
   const list = make('dl', {});
   for (const [name, text] of stages) list.append(make('div', {}, make('dt', {}, name), make('dd', {}, text)));
+  the('gate').classList.remove('pending');
   the('verdict').replaceChildren(list, gauge, make('p', { class: 'reason' }, reason(verdict)));
 }

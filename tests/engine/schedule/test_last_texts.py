@@ -71,3 +71,6 @@ async def test_who_types_along_it_has_the_same_text_in_one_pass(scheduler: Sched
     drafted = await answer(scheduler, along)
     assert drafted.candidates[0].text == fresh.candidates[0].text == first.candidates[0].text[1:]
     assert drafted.steps == 1 < fresh.steps
+    watched = await answer(scheduler, attrs.evolve(along, progress=True, trace=True))
+    assert watched.candidates[0].text == fresh.candidates[0].text
+    assert watched.steps > 1, "who watches how a text is written is shown one that was just written"

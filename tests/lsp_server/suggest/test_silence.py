@@ -55,6 +55,22 @@ def test_tokens_that_were_chosen_at_once_are_a_guess() -> None:
     assert said == 'unsure: "first_name" was written in one step, and a part of it is a guess'
 
 
+@pytest.mark.parametrize(
+    ("answer", "is_held_back"),
+    [
+        (filled(["first_name"], [0.5]), True),
+        (filled([], [], "unsure"), False),
+        (filled(["  "], [0.5]), False),
+        (filled(["first", "_name"], [0.6, 0.5], rule="threshold", steps=1), False),
+    ],
+)
+def test_held_back_is_only_what_the_gate_hides(answer: Filled, is_held_back: bool) -> None:
+    one = planned("x = ¦\n", gate=0.9)
+    assert present(one, answer) == []
+    assert Silence("answered", plan=one, filled=answer).is_held_back == is_held_back
+    assert not Silence.refused("dismissed", "first_name").is_held_back
+
+
 def test_what_fits_nowhere_before_a_word_says_so() -> None:
     said = line(planned("total = ¦count\n"), filled(["x = 1"], [0.99]))
     assert said == '"x = 1" would not fit directly before this word'

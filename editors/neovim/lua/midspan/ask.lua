@@ -3,6 +3,7 @@
 --- Neovim could do this too (|lsp-inline_completion|), but it waits 200 ms after each key.
 
 local ghost = require('midspan.ghost')
+local held_back = require('midspan.held_back')
 local menu = require('midspan.menu')
 local toggle = require('midspan.toggle')
 
@@ -78,13 +79,21 @@ local function ask(client, buf, is_asked, after)
   params.context.triggerKind = is_asked and KINDS.Invoked or KINDS.Automatic
   local request = { client = client, moment = moment(buf, entry) } ---@type midspan.Request
   last[buf] = request
+  local function is_current()
+    return last[buf] == request and is_typed_in(buf) and moment(buf, selected_entry()) == request.moment
+  end
   local sent, id = client:request(METHOD, params, function(err, result)
     request.id = nil
-    if last[buf] ~= request or not is_typed_in(buf) or moment(buf, selected_entry()) ~= request.moment then
+    if not is_current() then
       return
     end
     -- The server shows why it has nothing. Old ghost text must not stay after an error.
     ghost.show(client, not err and result and (result.items or result) or {}, is_asked)
+    if is_asked or ghost.shown() then
+      held_back.clear(buf)
+    else
+      held_back.ask(client, buf, is_current)
+    end
     if after and ghost.shown() then
       after()
     end
@@ -161,6 +170,7 @@ end
 ---@param buf integer
 function M.rest(buf)
   ghost.hide(buf)
+  held_back.clear(buf)
   if is_typed_in(buf) then
     last[buf] = { client = assert(require('midspan.client').of(buf)), moment = moment(buf, selected_entry()) }
   end
@@ -170,6 +180,7 @@ end
 local function stop(buf)
   timer:stop()
   ghost.hide(buf)
+  held_back.clear(buf)
   if last[buf] and last[buf].id then
     last[buf].client:cancel_request(last[buf].id)
   end
@@ -192,6 +203,7 @@ function M.follow(buf)
   end
   on({ 'InsertEnter', 'CursorMovedI', 'TextChangedI', 'TextChangedP' }, function()
     ghost.draw(buf)
+    held_back.moved(buf)
     soon(buf)
   end)
   on({ 'InsertLeave', 'BufLeave', 'BufUnload' }, stop)

@@ -5,6 +5,7 @@ local M = {}
 ---@class midspan.Options
 ---@field cmd? string[] the language server's command line; by default the one that is found
 ---@field filetypes? table<string, boolean> filetypes to turn off; all others are on
+---@field held_back? boolean whether a sign says that the gate held a suggestion back
 ---@field keymaps? table<string, string|false> keys by action
 ---@field next_edit? boolean whether the next edit is offered
 ---@field settings? table<string, any> the language server's settings, such as budgetMs
@@ -15,6 +16,7 @@ local M = {}
 ---@type midspan.Options
 local DEFAULTS = {
   filetypes = {},
+  held_back = false,
   keymaps = { next_edit = '<Tab>', dismiss_next_edit = '<Esc>' },
   next_edit = true,
   settings = {},
@@ -26,6 +28,7 @@ local TABS = { 'by line', 'inside words only accept' }
 local ALLOWED = {
   cmd = 'a list with a program and its arguments',
   filetypes = 'a table of filetypes and true or false',
+  held_back = 'true or false',
   keymaps = 'a table of actions and keys',
   next_edit = 'true or false',
   settings = 'a table of settings',
@@ -90,7 +93,7 @@ end
 ---@param value any
 ---@return boolean
 local function is_allowed(name, value)
-  if name == 'next_edit' then
+  if name == 'next_edit' or name == 'held_back' then
     return type(value) == 'boolean'
   end
   if name == 'tab' then
