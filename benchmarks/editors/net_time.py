@@ -110,9 +110,11 @@ def by_package(tasks: Sequence[TypingTask]) -> dict[str, list[TypingTask]]:
 def engine(model: str) -> Iterator[Path]:
     """Return a new folder for an engine that has learned nothing, and stop that engine at the end."""
     with tempfile.TemporaryDirectory(prefix="midspan-bench-") as folder:
-        yield Path(folder)
-        _go_to(Path(folder))
-        asyncio.run(stop_engine(model))
+        try:
+            yield Path(folder)
+        finally:
+            _go_to(Path(folder))
+            asyncio.run(stop_engine(model))
 
 
 def _go_to(home: Path) -> None:

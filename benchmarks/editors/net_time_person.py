@@ -215,9 +215,9 @@ class Person:
             seen = self._tool.look(seconds)
             self._mend()
             self._left = self._shown = ""
-            if seen.text and part == "word":
+            if part == "word":
                 self._left = seen.text
-        self._look(seconds, self._rest)
+        self._look(0.0, self._rest)
         return True
 
     def _mend(self) -> None:
@@ -230,12 +230,14 @@ class Person:
     def _types(self, chance: random.Random) -> None:
         """Type the next key, or a wrong one."""
         key = next_key(self._rest)
+        # Both are drawn before it is known what is shown: the next keys are the same with every tool.
+        dismisses, slips = chance.random() < _DISMISSES, chance.random() < TYPO
         is_wrong = bool(self._shown) and not is_start(self._shown.partition("\n")[0], self._rest.partition("\n")[0])
-        if is_wrong and chance.random() < _DISMISSES:
+        if is_wrong and dismisses:
             self._tool.dismiss()
             self._tally.dismissed += 1
             self._pressed(chance)
-        if key.isalnum() and self._typed not in self._slipped and chance.random() < TYPO:
+        if slips and key.isalnum() and self._typed not in self._slipped:
             self._slips(chance)
             return
         self._tool.press(key)
