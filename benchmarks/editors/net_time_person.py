@@ -20,6 +20,12 @@ from engine.protocol.confidence import FEWEST_CHARACTERS
 
 Part = Literal["all", "line", "word"]
 """What one key takes of a suggestion."""
+PART: dict[Part, re.Pattern[str]] = {
+    "all": re.compile(r".*", re.DOTALL),
+    "line": re.compile(r"\n*[^\n]+"),
+    "word": re.compile(r"\s*(?:\w+|[^\w\s]+)"),
+}
+"""The same as patterns (editors/neovim/lua/midspan/accept.lua)."""
 
 TYPO = 0.0165
 """Wrong keys among all keys: the substitutions of Dhakal et al., "Observations on Typing from 136 Million Keystrokes",
@@ -30,8 +36,6 @@ _GOES_UP, _LINES_UP = 0.1, (3, 8)
 """Assumed: how often a person goes up to look before a line, and how far."""
 _DISMISSES = 0.1
 """Assumed: how often a person dismisses a wrong text. Else they type over it."""
-_WORD = re.compile(r"\s*(?:\w+|[^\w\s]+)")
-"""What the key for a word takes (editors/neovim/lua/midspan/accept.lua)."""
 _LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
 _MOST_CHANGES = 3
 
@@ -272,7 +276,7 @@ def _takeable(rest: str, shown: str) -> tuple[Part, int] | None:
     if stroke.gained > 1:
         return ("all" if written == len(shown) else "line"), 1
     line, right, times = rest.partition("\n")[0], "", 0
-    for number, word in enumerate(_WORD.finditer(shown.partition("\n")[0]), 1):
+    for number, word in enumerate(PART["word"].finditer(shown.partition("\n")[0]), 1):
         start = shown[: word.end()]
         if not line.startswith(start):
             break

@@ -2,15 +2,20 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.editors.minutes_neovim import NeovimFile
 from benchmarks.editors.minutes_pieces import Piece
 from benchmarks.editors.minutes_typing import check
 from benchmarks.editors.neovim_editor import Neovim
-from benchmarks.editors.net_time_person import Part, Seen
+from benchmarks.editors.net_time_person import PART, Part, Seen
+from benchmarks.quality.prices import Recorded
 from benchmarks.quality.typists import WordCompletion
 from engine.evaluation.keystrokes import TypingTask
+from engine.protocol.confidence import Price
+from engine.protocol.messages import Filled, ModelInfo
+from lsp_server.settings import Settings
 
 KEYMAPS = {"accept": "<Tab>", "accept_line": "<C-l>", "accept_word": "<C-f>", "dismiss": "<C-e>"}
 _TAKE: dict[Part, str] = {"all": "<Tab>", "line": "<C-l>", "word": "<C-f>"}
@@ -75,6 +80,44 @@ class Words(Paper):
 
     def move(self, lines: int) -> None:
         """Look elsewhere, where nobody types a word."""
+
+
+class Replayed(Paper):
+    """The language server's plan, gate and restraint without an editor, with fills that prices.py recorded.
+
+    Nothing comes too late, and nothing is shown beside a typo. `fills`: of one task, by the characters typed.
+    """
+
+    def __init__(self, gate: Price, model: ModelInfo, tasks: Sequence[tuple[TypingTask, dict[int, Filled]]]) -> None:
+        super().__init__()
+        self._settings, self._model = Settings(gate=gate), model
+        self._fills = dict(tasks)
+        self._shown: tuple[int, str] = (-1, "")
+        self._suggest: Recorded | None = None
+
+    def start(self, task: TypingTask) -> None:
+        """Open the file."""
+        super().start(task)
+        self._shown = (-1, "")
+        self._suggest = Recorded(self._fills[task], self._model, task, self._settings)
+
+    def look(self, seconds: float) -> Seen:
+        """Return the ghost text."""
+        typed = len(self._written)
+        if self._suggest is None or not typed < len(self._task.text) or not self._task.text.startswith(self._written):
+            return Seen()
+        if self._shown[0] != typed:
+            self._shown = (typed, asyncio.run(self._asked(self._suggest, typed)))
+        return Seen(self._shown[1])
+
+    def take(self, part: Part) -> None:
+        """Take so much of the ghost text."""
+        taken = PART[part].match(self._shown[1])
+        self._written += taken[0] if taken else ""
+
+    @staticmethod
+    async def _asked(suggest: Recorded, typed: int) -> str:
+        return (await suggest(typed)).text
 
 
 class InNeovim(NeovimFile):
