@@ -1,5 +1,6 @@
 """The person of benchmarks/editors/net_time.py: on paper, and one place in a real Neovim."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -10,8 +11,13 @@ import pytest
 from neovim import PROGRAM, ROOT
 
 from benchmarks.editors.net_time_person import Pace, Part, Person, Seen, Tally
-from benchmarks.editors.net_time_tools import Paper, Words
+from benchmarks.editors.net_time_tools import Paper, Replayed, Words
+from benchmarks.quality.prices import record, recorded
 from engine.evaluation.keystrokes import TypingTask, keys
+from engine.models.load import load
+from engine.protocol.confidence import FREE
+from engine.schedule.scheduler import Scheduler
+from lsp_server.settings import Settings
 
 ABOVE = "def total(prices, quantities):\n    "
 TEXT = "amounts = [price * count for price, count in zip(prices, quantities)]\n    return sum(amounts)"
@@ -92,6 +98,15 @@ def test_word_completion_saves_keys_and_is_read() -> None:
     assert tally.accepted
     assert tally.glances
     assert tally.keys < written(Paper()).keys
+
+
+def test_a_person_types_with_recorded_fills(tiny_model: Path, tmp_path: Path) -> None:
+    file, model = tmp_path / "fills", load(str(tiny_model), threads=1)
+    asyncio.run(record(Scheduler(model), model.info, [(TASK, "")], file, 600, Settings(gate=FREE)))
+    fills = recorded(file, [TASK])
+    tally = written(Replayed(FREE, model.info, fills))
+    assert tally.glances
+    assert tally == written(Replayed(FREE, model.info, fills))
 
 
 @pytest.mark.timeout(300)
