@@ -29,20 +29,26 @@ _MENU = "vim.o.autocomplete, vim.o.completeopt = true, 'menuone,noselect'\n"
 
 
 @contextmanager
-def neovim(folder: Path, extra: str = "") -> Iterator["NeovimEditor"]:
-    """Open the project; `folder` keeps it."""
-    project = folder / "project"
-    (project / ".git").mkdir(parents=True)
-    write_project(project)
+def started(folder: Path, project: Path, options: dict[str, Any], extra: str = "") -> Iterator[Neovim]:
+    """Start a Neovim in a project; `folder` keeps its files."""
+    (project / ".git").mkdir(parents=True, exist_ok=True)
     first = project / "first.py"
     first.touch()
-    options = {"keymaps": {"accept": "<Tab>"}}
     opened = Neovim(folder / "neovim", first, Setup(options, extra=_PLAIN + extra))
     try:
         opened.until_ready()
-        yield NeovimEditor(opened, project)
+        yield opened
     finally:
         opened.close()
+
+
+@contextmanager
+def neovim(folder: Path, extra: str = "") -> Iterator["NeovimEditor"]:
+    """Open the project; `folder` keeps it."""
+    project = folder / "project"
+    write_project(project)
+    with started(folder, project, {"keymaps": {"accept": "<Tab>"}}, extra) as opened:
+        yield NeovimEditor(opened, project)
 
 
 neovim_with_menu = partial(neovim, extra=_MENU)
@@ -95,7 +101,7 @@ class _Screen(neovim_editor.Screen):
         }
 
 
-class NeovimEditor:
+class NeovimFile:
     """Neovim, with one file of the project open at a time."""
 
     def __init__(self, opened: Neovim, project: Path) -> None:
@@ -103,8 +109,6 @@ class NeovimEditor:
         self._nvim = opened.nvim
         self._project = project
         self._path = project
-        self._screen = _Screen()
-        self._nvim.ui_attach(_COLUMNS, _ROWS, rgb=True, ext_linegrid=True, ext_popupmenu=True)
 
     def open(self, piece: Piece) -> None:
         """Open the piece's file, in insert mode at the place; close the one that was open."""
@@ -130,6 +134,25 @@ class NeovimEditor:
         """Press <Tab>."""
         return self._press("<Tab>")
 
+    def text(self) -> str:
+        """Save the file and return what is on the disk."""
+        self._nvim.command("silent write")
+        return self._path.read_text("utf-8")
+
+    def _press(self, keys: str) -> float:
+        pressed = time.time() * 1000
+        self._nvim.request("nvim_input", keys, async_=True)
+        return pressed
+
+
+class NeovimEditor(NeovimFile):
+    """The same, with what it has drawn."""
+
+    def __init__(self, opened: Neovim, project: Path) -> None:
+        super().__init__(opened, project)
+        self._screen = _Screen()
+        self._nvim.ui_attach(_COLUMNS, _ROWS, rgb=True, ext_linegrid=True, ext_popupmenu=True)
+
     def look(self, until: float) -> list[Screen]:
         """Wait until then; return the screens since the last call."""
         screens = [self._seen()]
@@ -143,15 +166,5 @@ class NeovimEditor:
         limit.cancel()
         return screens
 
-    def text(self) -> str:
-        """Save the file and return what is on the disk."""
-        self._nvim.command("silent write")
-        return self._path.read_text("utf-8")
-
     def _seen(self) -> Screen:
         return Screen(time.time() * 1000, self._screen.ghost_text, self._screen.menu)
-
-    def _press(self, keys: str) -> float:
-        pressed = time.time() * 1000
-        self._nvim.request("nvim_input", keys, async_=True)
-        return pressed

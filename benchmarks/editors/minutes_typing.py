@@ -12,7 +12,7 @@ import attrs
 from benchmarks.editors.minutes_pieces import Piece, keys_of
 
 # Milliseconds between two keys, of a person who types about 60 words a minute: medians of a log-normal distribution.
-_WITHIN_WORD, _NEW_WORD, _NEW_LINE = 130.0, 220.0, 420.0
+WITHIN_WORD, _NEW_WORD, _NEW_LINE = 130.0, 220.0, 420.0
 _SPREAD = 0.35
 _LONGEST_MS = 1200.0
 # How long a person who took a suggestion looks for the next one.
@@ -93,7 +93,7 @@ def type_along(editor: Editor, piece: Piece, pace: float = 1.0) -> list[Moment]:
         typed += key
         screens = editor.look(pressed + pace * pause(key, rhythm))
         moments.append(Moment(piece.kind, key, piece.typed[len(typed) :], pressed, screens))
-    check(editor, piece)
+    check(piece, editor.text())
     return moments
 
 
@@ -120,20 +120,20 @@ def type_and_take(editor: Editor, piece: Piece, pace: float = 1.0) -> list[Taken
             screens = editor.look(pressed + pace * pause(key, rhythm))
         # With the menu open, the key would take what the menu has.
         ghost = "" if screens[-1].menu else screens[-1].ghost
-    check(editor, piece)
+    check(piece, editor.text())
     return taken
 
 
-def check(editor: Editor, piece: Piece) -> None:
-    """Raise RuntimeError if the editor does not have what was typed: then the figures are of something else."""
-    expected, text = piece.before + piece.typed + piece.after, editor.text()
+def check(piece: Piece, text: str) -> None:
+    """Raise RuntimeError if the file's text is not what was typed: then the figures are of something else."""
+    expected = piece.before + piece.typed + piece.after
     if [line.rstrip() for line in text.split("\n")] != [line.rstrip() for line in expected.split("\n")]:
         raise RuntimeError(f"{piece.name} is not what was typed:\n{text}")
 
 
 def pause(key: str, rhythm: random.Random) -> float:
     """Return the milliseconds until the next key of a person who types about 60 words a minute."""
-    median = _NEW_LINE if key[0] == "\n" else _NEW_WORD if key == " " else _WITHIN_WORD
+    median = _NEW_LINE if key[0] == "\n" else _NEW_WORD if key == " " else WITHIN_WORD
     return min(median * rhythm.lognormvariate(0, _SPREAD), _LONGEST_MS)
 
 
