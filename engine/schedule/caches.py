@@ -136,9 +136,12 @@ class LastTexts:
             del self._written[next(iter(self._written))]
 
     def rest(self, fill: Fill, owner: int) -> str:
-        """Return how the last text goes on at the hole; "" if something else was typed, or somewhere else."""
+        """Return how the last text goes on at the hole; "" if something else was typed, or somewhere else.
+
+        A fill with a trace gets nothing: its user watches how the text is written.
+        """
         last = self._written.get(_key(fill, owner))
-        if last is None:
+        if last is None or fill.trace:
             return ""
         recent = fill.prefix[-(_TAIL + len(last.text)) :]
         at = recent.rfind(last.tail) if last.tail else -1

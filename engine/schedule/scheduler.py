@@ -288,8 +288,6 @@ class Scheduler:
         """Return a ticket's job, begun now if it has none; None if it can't be begun."""
         if ticket.job is None and ticket.error is None:
             most = CROWDED_TOKENS if len(self._waiting) >= MAX_BATCH else ticket.fill.max_tokens
-            # Who watches how a text is written is not shown one that was just written here.
-            last = "" if ticket.fill.trace else self._last_texts.rest(ticket.fill, ticket.owner)
             try:
                 ticket.job = Job(
                     ticket.fill,
@@ -298,7 +296,7 @@ class Scheduler:
                     ticket.submitted,
                     self._memories,
                     most,
-                    last,
+                    self._last_texts.rest(ticket.fill, ticket.owner),
                 )
             except Exception as error:
                 ticket.error = error
@@ -365,8 +363,7 @@ class Scheduler:
         try:
             filled = job.filled()
         except Exception as error:  # Else all others would wait forever.
-            ticket.result.set_exception(error)
-            return
+            return ticket.result.set_exception(error)
         self._fills += counted
         if not ticket.fill.ahead:  # Such a fill waits for all others.
             self._latencies.append(filled.ms.total)
