@@ -25,8 +25,8 @@ SUFFIX_TOKENS = {"suffix inside": 256, "suffix last": 128}
 NEAR_TOKENS, NEAR_STRIDE = 192, 128
 """The most of the code near above, and the strides by which its first token moves.
 
-Of 12 rests of lines in long files the author's text cost 3.7 % fewer nats than with all above after the suffix, and
-with 96 and 64 2.5 % fewer.
+In long files the author's rest of a line is no less likely than with all above after the suffix: 3.7 % fewer nats in 12
+holes (with 96 and 64: 2.5 %), 0.6 % in 10 of packages that nobody chose by.
 """
 LONG_LINE = 48
 """Tokens in which the next line should begin."""
