@@ -19,6 +19,9 @@ _DECLARES = ("declaration", "definition", "declarator", "assignment", "specifier
 def taken_away(rule: Rule) -> tuple[Leaf, ...]:
     """Return the tokens in a row that an edit takes away and that say most: `else if`, `virtual`; empty if none do."""
     old, new = list(items(rule.pattern)), list(items(rule.template))
+    names = [next((item.text for item in side if isinstance(item, Leaf) and item.named), None) for side in (old, new)]
+    if names[0] is not None and names[0] == names[1]:
+        return ()  # what is called stays, and an argument alone says nothing
     matcher = SequenceMatcher(None, list(map(_key, old)), list(map(_key, new)), autojunk=False)
     runs: list[tuple[Leaf, ...]] = []
     for tag, low, high, _, _ in matcher.get_opcodes():

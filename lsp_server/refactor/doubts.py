@@ -146,7 +146,8 @@ def doubt_of(
     elsewhere = _elsewhere(rule, match, scopes) if own is None and not rule.is_syntax else ""
     if rule.language == "python" and _is_evaluated_union(rule, match.nodes[0]):
         return "it is evaluated here, where not all versions know `|` of types"
-    other = elsewhere or other_value(rule, match, has_short_name=is_short)
+    is_method = is_short and bool(receivers_of(match) or _is_method(match.nodes[0]))
+    other = elsewhere or other_value(rule, match, has_short_name=is_method)
     if other:
         return other
     if has_errors and _is_broken(match.nodes[0]):
@@ -212,6 +213,12 @@ def _is_other_member(rule: Rule) -> bool:
     sides = [side[0] for side in (rule.pattern, rule.template) if len(side) == 1]
     branches = [side for side in sides if isinstance(side, Branch)]
     return len(branches) == 2 and is_call(branches[0]) != is_call(branches[1]) and any(map(is_access, branches))
+
+
+def _is_method(node: Node) -> bool:
+    """Return whether a call is of a method."""
+    callee = callee_of(node) if is_call(node) else None
+    return receiver_of(node) is not None or (callee is not None and receiver_of(callee) is not None)
 
 
 def _own_method(match: Match) -> str:
