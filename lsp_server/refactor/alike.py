@@ -1,5 +1,6 @@
 """What is left of the code that an edit takes away: places that look alike, where nothing else was said of any."""
 
+import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
@@ -19,8 +20,7 @@ _DECLARES = ("declaration", "definition", "declarator", "assignment", "specifier
 def taken_away(rule: Rule) -> tuple[Leaf, ...]:
     """Return the tokens in a row that an edit takes away and that say most: `else if`, `virtual`; empty if none do."""
     old, new = list(items(rule.pattern)), list(items(rule.template))
-    names = [next((item.text for item in side if isinstance(item, Leaf) and item.named), None) for side in (old, new)]
-    if names[0] is not None and names[0] == names[1]:
+    if _callee(old) and _callee(old) == _callee(new):
         return ()  # what is called stays, and an argument alone says nothing
     matcher = SequenceMatcher(None, list(map(_key, old)), list(map(_key, new)), autojunk=False)
     runs: list[tuple[Leaf, ...]] = []
@@ -55,6 +55,12 @@ def alike(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seconds: f
             words = " ".join(leaf.text for leaf in wanted)
             places = "1 more place has" if count == 1 else f"{count:,} more places have"
             yield f"{places} `{words}` in other code than the example: give one of them as an example too"
+
+
+def _callee(side: Sequence[Item]) -> list[str]:
+    """Return the names before the first bracket."""
+    before = itertools.takewhile(lambda item: not (isinstance(item, Leaf) and item.text == "("), side)
+    return [item.text for item in before if isinstance(item, Leaf) and item.named]
 
 
 def _key(item: Item) -> str:
