@@ -15,7 +15,8 @@ from lsp_server.refactor.syntax import Node, Syntax
 _FUNCTION = ("function", "lambda", "method", "arrow", "func_literal", "closure", "constructor")
 _BINDING_FIELDS = frozenset({"left", "name", "alias", "pattern", "parameter"})
 _TARGET_LIST = re.compile(
-    r"^(\w+_pattern|pattern_list|expression_list|as_pattern_target|typed_parameter|required_parameter|optional_parameter)$"
+    r"^(\w+_pattern|pattern_list|expression_list|as_pattern_target|typed_parameter|required_parameter|optional_parameter"
+    r"|pointer_declarator|reference_declarator|array_declarator)$"
 )
 _CLASS_BODIES = frozenset({"class_body", "declaration_list", "enum_body", "template_body", "field_declaration_list"})
 _BINDER = re.compile(
@@ -268,6 +269,8 @@ class Scopes:
 
 
 def _is_function(node: Node) -> bool:
+    if node.kind.endswith("declarator"):
+        return False  # C has a function's name and parameters in a node of their own
     return node.named and bool(node.children) and any(word in node.kind for word in _FUNCTION) and is_scope(node)
 
 

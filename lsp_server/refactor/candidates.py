@@ -84,6 +84,8 @@ def near_patterns(rule: Rule) -> tuple[Near, ...]:
             Near(_with_any_receiver(_with_any_arguments(value, itertools.count()), _values(rule), rule), _NOT_BOUND)
         )
     members = _with_any_member(top, rule)
+    if members == top:
+        members = _with_any_method(top, rule)
     if members != top:
         found.append(Near(members, "its member is another one than in the example"))
     return tuple(near for near in found if weight((near.pattern,)) >= 1 + (near.pattern is not members))
@@ -211,6 +213,31 @@ def _with_any_member(pattern: Branch, rule: Rule) -> Branch:
     if not is_access(pattern) or not isinstance(last, Leaf) or last.text not in stays:
         return pattern
     return attrs.evolve(pattern, children=(*pattern.children[:-1], Hole("near member", frozenset({last.kind}))))
+
+
+def _with_any_method(call: Branch, rule: Rule) -> Branch:
+    """Return a pattern of a call that may be of any method of one thing, if only an argument that says much changes."""
+    template = rule.template[0] if len(rule.template) == 1 else None
+    is_kept = isinstance(template, Branch) and template.children[:-1] == call.children[:-1] != ()
+    said = [item for item in items(call.children[-1:]) if isinstance(item, Leaf) and any(map(str.isalnum, item.text))]
+    first = next(items((call,)))
+    is_thing = isinstance(first, Leaf) and any(name.text == first.text for name in rule.names)
+    if not (is_call(call) and is_kept and said and is_thing):
+        return call
+    inner = call.children[0]
+    if isinstance(inner, Branch) and is_access(inner) and len(inner.children) > 1:
+        callee: tuple[Pattern, ...] = (_with_hole(inner), *call.children[1:-1])
+    else:
+        callee = _with_hole(attrs.evolve(call, children=call.children[:-1])).children
+    return attrs.evolve(call, children=(*callee, call.children[-1]))
+
+
+def _with_hole(access: Branch) -> Branch:
+    """Return a member access with any member."""
+    last = access.children[-1]
+    if not isinstance(last, Leaf) or len(access.children) < 2:
+        return access
+    return attrs.evolve(access, children=(*access.children[:-1], Hole("near member", frozenset({last.kind}))))
 
 
 def _spread_pattern(rule: Rule) -> Branch | None:

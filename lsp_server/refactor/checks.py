@@ -44,6 +44,7 @@ from lsp_server.refactor.pattern import (
 from lsp_server.refactor.render import Place
 from lsp_server.refactor.surroundings import function_around, other_use, unmet
 from lsp_server.refactor.syntax import Node, Syntax
+from lsp_server.refactor.values import lost
 
 _MARKUP = frozenset({"jsx_text", "jsx_expression"})
 _MUST_READ = frozenset({"go"})
@@ -71,6 +72,7 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         or _more_arguments(place)
         or _super_as_value(place)
         or _several_values(place)
+        or _lost_code(place)
         or _captured(place, scopes)
         or _between_tags(place)
         or _taken_target(rule, node, scopes)
@@ -192,6 +194,11 @@ def _several_values(place: Place) -> str | None:
         if any(child.text == "%" for child in beside):
             return "the tuple here is several values"
     return None
+
+
+def _lost_code(place: Place) -> str | None:
+    text = lost(place.rule, place.match)
+    return f"the edit would lose `{text}`" if text else None
 
 
 def _captured(place: Place, scopes: Scopes) -> str | None:

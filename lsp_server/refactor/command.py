@@ -24,6 +24,7 @@ from engine.protocol.messages import plain
 from engine.reading import read_text
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import LANGUAGES, language_for
+from lsp_server.refactor.alike import alike
 from lsp_server.refactor.doubts import DOUBTFUL, WIDE, Beside
 from lsp_server.refactor.example import Example, NoRule, changed_files
 from lsp_server.refactor.file_edit import FileEdit, counted
@@ -82,8 +83,8 @@ def repeat(
 ) -> None:
     """Make an edit everywhere that was made in one or two places.
 
-    The exit status is 0 if every place that fits is edited, 3 if some were left out, 1 if nothing was found or a file
-    was not written, and 2 for bad input.
+    The exit status is 0 if every place that fits is edited, 3 if some were left out or others look alike, 1 if nothing
+    was found or a file was not written, and 2 for bad input.
     """
     try:
         targets = targets_of(paths)
@@ -104,6 +105,9 @@ def repeat(
         typer.echo(shown(as_diff(found)), nl=False)
     for line in unknown_names(found):
         typer.echo(plain(f"midspan: {line}"), err=True)
+    left = list(_alike(rules, targets, found, max_seconds)) if _is_all(found, progress) else []
+    for line in left:
+        typer.echo(plain(f"midspan: {line}"), err=True)
     failed = apply and not save_all(found)
     _summary(found, progress, "edited" if apply and not failed else "found")
     is_nothing = not any(one.edit.places or one.edit.left_out for one in found)
@@ -112,8 +116,27 @@ def repeat(
             typer.echo(plain(f"midspan: {line}"), err=True)
     if failed or (is_nothing and not progress.reached):
         raise typer.Exit(FAILED)
-    if progress.reached or any(one.edit.left_out for one in found):
+    if left or not _is_all(found, progress):
         raise typer.Exit(LEFT_OUT)
+
+
+def _is_all(found: Sequence[Found], progress: Progress) -> bool:
+    """Return whether no place that was found is left out, and no cap was reached."""
+    return not progress.reached and not any(one.edit.left_out for one in found)
+
+
+def _alike(
+    rules: Sequence[RuleSet], targets: Sequence[Target], found: Sequence[Found], seconds: float
+) -> Iterator[str]:
+    """Yield lines on what is left of the code that the edits take away."""
+    edits = {one.target.full: one.edit for one in found}
+    texts = ((one, read_text(one.folder, one.path)) for one in targets)
+    after = (
+        (one.path, edits[one.full].applied(text) if one.full in edits else text)
+        for one, text in texts
+        if text is not None
+    )
+    return alike(rules, after, seconds) if found else iter(())
 
 
 def targets_of(paths: Iterable[Path]) -> list[Target]:

@@ -53,7 +53,28 @@ def difference(before: Syntax, after: Syntax) -> Difference:
     """Return the smallest changed nodes of two texts. Changed imports are left out."""
     found = Difference()
     _compare(before.root, after.root, found)
+    kept = [change for change in found.changes if not _is_added_in_macro(change)]
+    found.insertions += len(found.changes) - len(kept)
+    found.changes = kept
     return found
+
+
+def _is_added_in_macro(change: Change) -> bool:
+    """Return whether a change only adds tokens to a body in a macro, where nothing says what is a statement."""
+    if [node.kind for node in (*change.before, *change.after)] != ["macro_invocation"] * 2:
+        return False
+    bodies = [
+        [body for body in top.walk() if body.kind == "token_tree" and body.children[0].text == "{"]
+        for top in (*change.before, *change.after)
+    ]
+    pairs = [pair for pair in zip(*bodies, strict=False) if not same(*pair)]
+    return bool(pairs) and len(bodies[0]) <= len(bodies[1]) and all(_has_all(*pair) for pair in pairs)
+
+
+def _has_all(old: Node, new: Node) -> bool:
+    """Return whether a text has all tokens of another one, in their order."""
+    leaves = iter([leaf.text for leaf in new.leaves()])
+    return all(leaf.text in leaves for leaf in old.leaves())
 
 
 def _compare(before: Node, after: Node, found: Difference) -> None:

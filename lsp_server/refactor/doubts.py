@@ -1,16 +1,28 @@
 """Why a place that fits a rule may still mean something else: it is shown, and edited only if the user takes it."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import BROUGHT
-from lsp_server.refactor.grammar import SELF, callee_of, is_call, is_name, is_operator, is_statement, receiver_of
+from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, UNKNOWN, Scopes
+from lsp_server.refactor.grammar import (
+    SELF,
+    callee_of,
+    is_access,
+    is_call,
+    is_callee,
+    is_name,
+    is_operator,
+    is_statement,
+    receiver_of,
+)
 from lsp_server.refactor.matching import Match
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, items
 from lsp_server.refactor.surroundings import function_around
-from lsp_server.refactor.syntax import Node
+from lsp_server.refactor.syntax import Node, same
+from lsp_server.refactor.values import other_value
 
 DOUBTFUL = "doubtful: "
 """The start of the reason of a place that fits, and is left out because it may mean something else."""
@@ -32,11 +44,14 @@ _CONVERSION = re.compile(
     r"(to|as|into)_?(string|str|owned|vec|array|list|bytes|json|int|float|number|iter|ref|mut|dict|map|set)", re.I
 )
 _KEYWORD_LITERAL = frozenset({"none", "true", "false", "nil", "null", "undefined"})
+CONDITION = "a condition"
+_OPTIONAL = frozenset({"?.", "?->", "?", "!", "!!", "&."})
 _POSITIONS = {
     "deferred": re.compile(r"^(defer|go)_statement$"),
     "a bound of a type": re.compile(r"^(trait_bounds|where_predicate|type_bound|constraint)$"),
     "an attribute": re.compile(r"^attribute_item$"),
 }
+_TYPE = re.compile(r"^(struct|class|enum|interface|trait|union|type)_(item|declaration|definition|specifier)$")
 
 
 @attrs.frozen
@@ -59,10 +74,13 @@ def is_syntax_alone(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> 
     """Return whether no name, literal, rare word or repeated code says what is meant: `for $X in $Y`, `int`.
 
     The parameters that the pattern itself declares say nothing, nor does the start of a function's name where the edit
-    changes its parameters. The same tokens with other white space are sure: `else if` becomes `elseif`.
+    changes its parameters. That a value may be missing (`?.`, `!`) is said by its type alone. The same tokens with
+    other white space are sure: `else if` becomes `elseif`.
     """
     if _tokens(pattern) == _tokens(template):
         return False
+    if _is_optional(pattern, template):
+        return True
     is_prefix_enough = _parameters(pattern) == _parameters(template)
     holes = [item.name for item in items(pattern) if isinstance(item, Hole)]
     repeated = len(holes) - len({*holes})
@@ -72,6 +90,8 @@ def is_syntax_alone(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> 
 def position_of(node: Node) -> str:
     """Return where code is, if it has another sense there than elsewhere: "deferred", "an attribute"; else ""."""
     above = node.parent
+    if is_callee(node) and _PLAIN_KIND.search(node.kind):
+        return "a conversion"
     return next((name for name, kinds in _POSITIONS.items() if above is not None and kinds.search(above.kind)), "")
 
 
@@ -80,7 +100,35 @@ def receivers_of(match: Match | None) -> frozenset[str]:
     return frozenset(_called(node) for node in _receivers(match)) if match is not None else frozenset()
 
 
-def doubt_of(rule: Rule, match: Match, own: Sequence[tuple[int, int]] | None, *, has_errors: bool) -> str:
+def is_condition(node: Node) -> bool:
+    """Return whether a value alone is what an `if` or a loop asks for."""
+    if not (is_access(node) or is_name(node)) or is_callee(node):
+        return False
+    while node.parent is not None and node.parent.kind == "parenthesized_expression":
+        node = node.parent
+    return node.field == "condition"
+
+
+def position_of_example(old: Node, new: Sequence[Node]) -> str:
+    """Return where the code of an example is. A value that the edit keeps may be put to the test there."""
+    keeps = any(same(old, one) for top in new for one in top.walk())
+    return CONDITION if keeps and is_condition(old) else position_of(old)
+
+
+def is_assumed(leaf: Node, language: str) -> bool:
+    """Return whether a name that nothing binds is hardly known in another file: a value, a part of a namespace."""
+    if language in NAMES_ALL | {"go"} or leaf.parent is None:
+        return False  # a file says there what it uses
+    return leaf.parent.kind == "namespace_name" or (
+        leaf.text[:1].islower()
+        and (not is_callee(leaf) or leaf.parent.kind == "macro_invocation")
+        and not any(one.text == "::" for one in leaf.parent.children)
+    )
+
+
+def doubt_of(
+    rule: Rule, match: Match, scopes: Scopes, own: Sequence[tuple[int, int]] | None, *, has_errors: bool
+) -> str:
     """Return why a place may mean something else than the example, as a phrase; "" if nothing says so.
 
     `own` are the parts of this text that are examples; None if it has none. `has_errors` says that its syntax has.
@@ -89,16 +137,101 @@ def doubt_of(rule: Rule, match: Match, own: Sequence[tuple[int, int]] | None, *,
         return rule.wide
     if rule.is_syntax and not (own and _is_near(match.nodes[0], own)) and not _is_asked_for(rule, match):
         return "only its syntax is as in the example"
-    if rule.receivers and _has_short_name(rule) and not receivers_of(match) <= rule.receivers:
-        return "its receiver is another one than in the example, and may have another type"
+    is_short = _has_short_name(rule)
+    if rule.receivers and not receivers_of(match) <= rule.receivers:
+        if is_short or _is_other_member(rule):
+            return "its receiver is another one than in the example, and may have another type"
+        if name := _own_method(match):
+            return f"`{name}` is a method of its own class"
+    elsewhere = _elsewhere(rule, match, scopes) if own is None and not rule.is_syntax else ""
+    if rule.language == "python" and _is_evaluated_union(rule, match.nodes[0]):
+        return "it is evaluated here, where not all versions know `|` of types"
+    is_method = is_short and bool(receivers_of(match) or _is_method(match.nodes[0]))
+    other = elsewhere or other_value(rule, match, has_short_name=is_method)
+    if other:
+        return other
     if has_errors and _is_broken(match.nodes[0]):
         return "a syntax error is beside it"
     here = position_of(match.nodes[0])
+    if rule.position == CONDITION and is_condition(match.nodes[0]):
+        here = CONDITION
     if rule.position is None or (here == rule.position and here != "an attribute"):
         return ""
     if here == "an attribute":
         return "another declaration may not need it"
     return f"it is {here or 'elsewhere'} here, and {rule.position or 'elsewhere'} in the example"
+
+
+def in_annotation(node: Node) -> bool:
+    """Return whether a type is where Python evaluates none, or may not: after a colon or an arrow."""
+    return any(one.kind == "type" for one in node.ancestors())
+
+
+def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
+    """Return why a place in another file than the example's may mean something else; "" if nothing says so."""
+    unknown = next((name for name in rule.assumed if scopes.binding(name, match.nodes[0]) == UNKNOWN), "")
+    if unknown:
+        return f"`{unknown}`, which the edit uses, may be known in the example's file alone"
+    added = _parameters(rule.template) - _parameters(rule.pattern)
+    if added and not _is_asked_for(rule, match):
+        return f"nothing in it uses `{min(added)}`, which the edit adds"
+    if isinstance(rule.template[0] if len(rule.template) == 1 else None, Hole) and is_call(match.nodes[0]):
+        return "what uses the value is another code than in the example"
+    if len(rule.pattern) == len(rule.template) == 1 and _is_modified_type(rule.pattern[0], rule.template[0]):
+        return "another file declares another type of this name"
+    return ""
+
+
+def _is_modified_type(pattern: Pattern, template: Pattern) -> bool:
+    """Return whether an edit only adds keywords to the declaration of a type: `struct A` becomes `pub struct A`."""
+    if not isinstance(pattern, Branch) or not _TYPE.search(pattern.kind):
+        return False
+    old, new = ([one.text for one in items((side,)) if isinstance(one, Leaf)] for side in (pattern, template))
+    more = Counter(new) - Counter(old)
+    has_name = any(isinstance(one, Leaf) and one.named for one in pattern.children)
+    return has_name and bool(more) and not Counter(old) - Counter(new) and all(map(_is_keyword, more))
+
+
+def _is_evaluated_union(rule: Rule, node: Node) -> bool:
+    """Return whether an edit of types makes a union with `|` outside of an annotation."""
+    old, new = ({one.text for one in items(side) if isinstance(one, Leaf)} for side in (rule.pattern, rule.template))
+    return "|" in new - old and rule.in_annotation and not in_annotation(node)
+
+
+def _is_keyword(text: str) -> bool:
+    return text.isalpha() and text.islower()
+
+
+def _is_optional(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> bool:
+    """Return whether an edit only says that a value may be missing, or is not."""
+    old, new = (Counter(one.text for one in items(side) if isinstance(one, Leaf)) for side in (pattern, template))
+    return (new - old).keys() <= _OPTIONAL and bool(new - old) and (old - new).keys() <= {".", "->", *_OPTIONAL}
+
+
+def _is_other_member(rule: Rule) -> bool:
+    """Return whether a method becomes a field, or a field a method: that says more of the class than a name."""
+    sides = [side[0] for side in (rule.pattern, rule.template) if len(side) == 1]
+    branches = [side for side in sides if isinstance(side, Branch)]
+    return len(branches) == 2 and is_call(branches[0]) != is_call(branches[1]) and any(map(is_access, branches))
+
+
+def _is_method(node: Node) -> bool:
+    """Return whether a call is of a method."""
+    callee = callee_of(node) if is_call(node) else None
+    return receiver_of(node) is not None or (callee is not None and receiver_of(callee) is not None)
+
+
+def _own_method(match: Match) -> str:
+    """Return the name of the method that a place calls of itself, if the class around it has it; else ""."""
+    node = match.nodes[0]
+    callee = callee_of(node) if is_call(node) else None
+    if callee is None or not receivers_of(match) <= SELF:
+        return ""
+    names = [leaf.text for leaf in callee.leaves() if leaf.named]
+    body = next((above for above in node.ancestors() if "class" in above.kind and above.child("body")), None)
+    members = body.child("body") if body is not None else None
+    own = {name.text for one in (members.children if members else ()) if (name := one.child("name")) is not None}
+    return names[-1] if names and names[-1] in own else ""
 
 
 def _tokens(patterns: Sequence[Pattern]) -> str:

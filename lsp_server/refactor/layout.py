@@ -6,9 +6,12 @@ import attrs
 
 from lsp_server.documents.source import Source
 from lsp_server.refactor.file_edit import TextEdit
-from lsp_server.refactor.grammar import is_list_kind
+from lsp_server.refactor.grammar import is_list_kind, is_statement
 from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, Rule, items
-from lsp_server.refactor.syntax import Syntax
+from lsp_server.refactor.syntax import Node, Syntax
+
+_GO_ON = (b"(", b"[", b"`", b"+", b"-", b"/", b"*", b".")
+"""A line that begins so goes on with the statement above it, if that has no ";"."""
 
 
 @attrs.frozen(eq=False)
@@ -295,3 +298,37 @@ def deleted_line(syntax: Syntax, start: int, end: int) -> ByteEdit:
     if data[first:start].strip() or data[end:last].strip(b"; \t\r\n"):
         return ByteEdit(start, end, "")
     return ByteEdit(first, last, "")
+
+
+def changed_ending(old: Sequence[Node], before: Syntax, new: Sequence[Node], after: Syntax) -> str | None:
+    """Return how the statement around an edit ends after it: ";" or ""; None if it ends as before."""
+    ends: list[str] = []
+    for nodes, syntax in ((old, before), (new, after)):
+        statement = _statement_around(nodes[0]) if nodes and not is_statement(nodes[0]) else None
+        if statement is None:
+            return None
+        ends.append(syntax.text(max(leaf.end for leaf in statement.leaves()), statement.end).strip())
+    return ends[1] if sorted(ends) == ["", ";"] else None
+
+
+def _statement_around(node: Node) -> Node | None:
+    return next((one for one in node.ancestors() if is_statement(one)), None)
+
+
+def ending_edit(rule: Rule, node: Node, syntax: Syntax) -> ByteEdit | None:
+    """Return the edit that ends the statement around a place as the rule does, with or without its ";".
+
+    None if it does so already, or if the next line would go on with the statement.
+    """
+    statement = _statement_around(node)
+    if statement is None or rule.ending is None:
+        return None
+    start = max(leaf.end for leaf in statement.leaves())
+    end = start + len(syntax.data[start : statement.end].rstrip())
+    if syntax.data[start:end].strip() == rule.ending.encode():
+        return None
+    line, _, below = syntax.data[end:].partition(b"\n")
+    is_last = line.strip()[:1] in (b"", b"}", b"/")
+    if not rule.ending and not (is_last and below.lstrip()[:1] not in _GO_ON):
+        return None
+    return ByteEdit(start, end, rule.ending)

@@ -9,10 +9,19 @@ from lsp_server.languages.language import Language
 from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, declares, import_edit, imports_of
 from lsp_server.refactor.checks import dropped_parameter
 from lsp_server.refactor.difference import Change, Sort, difference, sort_of
-from lsp_server.refactor.doubts import is_syntax_alone, position_of, receivers_of
+from lsp_server.refactor.doubts import in_annotation, is_assumed, is_syntax_alone, position_of_example, receivers_of
 from lsp_server.refactor.example import Example, NoRule, parsed
 from lsp_server.refactor.generalise import Sides, generalise, is_other_literal, is_prose
-from lsp_server.refactor.grammar import SELF, is_access, is_callee, is_fixed_name, is_name, receiver_of, root_level
+from lsp_server.refactor.grammar import (
+    SELF,
+    is_access,
+    is_callee,
+    is_fixed_name,
+    is_name,
+    receiver_of,
+    root_level,
+)
+from lsp_server.refactor.layout import changed_ending
 from lsp_server.refactor.matching import match_at
 from lsp_server.refactor.pattern import (
     ENOUGH,
@@ -36,6 +45,7 @@ from lsp_server.refactor.pattern import (
 from lsp_server.refactor.surroundings import needs_of, uses_of
 from lsp_server.refactor.syntax import Node, Syntax, indent_unit
 from lsp_server.refactor.unify import unify
+from lsp_server.refactor.values import joined, seen_of
 from lsp_server.refactor.variables import spread_value
 from lsp_server.refactor.wide import widest
 
@@ -189,7 +199,13 @@ def _learn_change(change: Change, before: Syntax, after: Syntax, is_code: bool, 
         unread=tuple(name for name in rule.binds if _count(name, change.after) == 1),
         is_syntax=not is_code and is_syntax_alone(sides.pattern, sides.template),
         receivers=frozenset() if is_code else receivers_of(match),
-        position=None if is_code else position_of(change.before[0]),
+        in_annotation=not is_code and in_annotation(change.before[0]),
+        position=None if is_code else position_of_example(change.before[0], change.after),
+        seen=() if is_code else seen_of(match),
+        assumed=()
+        if is_code
+        else tuple(name for name, leaf, is_bound in brought if not is_bound and is_assumed(leaf, before.language.id)),
+        ending=changed_ending(change.before, before, change.after, after),
     )
     unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _is_used_as_thing(leaf))
     wide = _wide_rule(change, before, after) if has_widest else None
@@ -286,7 +302,9 @@ def put(learned: list[Learned], new: Learned) -> None:
         is_equal = old.rule.pattern == new.rule.pattern and old.rule.template == new.rule.template
         if is_equal and _limits(old.rule) == _limits(new.rule):
             receivers = old.rule.receivers | new.rule.receivers
-            rule = attrs.evolve(old.rule, uses=uses, receivers=receivers, position=position)
+            ending = old.rule.ending if old.rule.ending == new.rule.ending else None
+            seen = joined(old.rule.seen, new.rule.seen)
+            rule = attrs.evolve(old.rule, uses=uses, receivers=receivers, position=position, ending=ending, seen=seen)
             learned[index] = attrs.evolve(old, rule=rule)
             return
         sides = unify(old.rule, new.rule)
@@ -306,6 +324,9 @@ def put(learned: list[Learned], new: Learned) -> None:
                 is_syntax=False,  # a second example says that more is meant
                 receivers=frozenset(),
                 position=position,
+                seen=(),
+                in_annotation=old.rule.in_annotation and new.rule.in_annotation,
+                ending=old.rule.ending if old.rule.ending == new.rule.ending else None,
             )
             learned[index] = Learned(rule, old.sort, wide=old.wide)
             return

@@ -165,6 +165,15 @@ class Need:
 
 
 @attrs.frozen
+class Seen:
+    """What a variable was in the examples: the sorts of each of its values, and the fewest values without a name."""
+
+    name: str
+    sorts: tuple[frozenset[str], ...]
+    fewest: int
+
+
+@attrs.frozen
 class Rule:
     """An edit of trees: each place that fits `pattern` becomes `template`.
 
@@ -178,7 +187,9 @@ class Rule:
     place; it is empty where that does not matter. `spreads` says that it only takes more out of a value, and `unread`
     are those of `binds` that it does not use itself. `drops_used` says that the example uses a parameter that it drops.
     `is_syntax` says that no name tells what is meant, and `receivers` what the varying receivers of the examples are
-    called and `position` where the code is (None: anywhere), see doubts.py.
+    called and `position` where the code is (None: anywhere), `seen` what its variables are, and `assumed` the names
+    that it reads and nothing binds, see doubts.py. `in_annotation` says that Python may not evaluate the example.
+    `ending` is the end of the statement around it, if the edit changed that: ";" or "".
     `wide` says why all places are doubtful, see wide.py.
     """
 
@@ -204,6 +215,10 @@ class Rule:
     is_syntax: bool = False
     receivers: frozenset[str] = frozenset()
     position: str | None = None
+    seen: tuple[Seen, ...] = ()
+    assumed: tuple[str, ...] = ()
+    in_annotation: bool = False
+    ending: str | None = None
     wide: str = ""
 
 

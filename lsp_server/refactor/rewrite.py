@@ -26,7 +26,15 @@ from lsp_server.refactor.file_edit import (
     sound_parts,
 )
 from lsp_server.refactor.import_edits import import_edits
-from lsp_server.refactor.layout import ByteEdit, Output, deleted_line, edits_of, in_order, layout_of
+from lsp_server.refactor.layout import (
+    ByteEdit,
+    Output,
+    deleted_line,
+    edits_of,
+    ending_edit,
+    in_order,
+    layout_of,
+)
 from lsp_server.refactor.matching import Match, matches
 from lsp_server.refactor.pattern import Leaf, Pattern, Rule, RuleSet, literals
 from lsp_server.refactor.render import File, LeftOut, Place, render
@@ -106,7 +114,7 @@ class _Rewriting:
             else:
                 self._leave_out(place, (WIDE if place.rule.wide else DOUBTFUL) + place.doubt)
         if only is not None:
-            places = [place for place in places if self._span(place.match.start, place.match.end) in only]
+            places = [place for place in places if self._span_of(place) in only]
         if not places:
             return FileEdit(path, self._digest, left_out=self._omissions())
         edits = self._edits(places)
@@ -128,7 +136,7 @@ class _Rewriting:
             after = parse(self._applied(edits).encode("utf-8", "surrogatepass"), self._syntax.language)
         if after is not None:
             edits = _with_imports(edits, import_edits(imports, self._syntax, after, self._source.newline))
-        spans = tuple(self._span(place.match.start, place.match.end) for place in done)
+        spans = tuple(map(self._span_of, done))
         return FileEdit(
             path,
             self._digest,
@@ -168,7 +176,7 @@ class _Rewriting:
                     continue
                 if rule.wide and any(one < match.end and match.start < other for one, other in self._left_out):
                     continue
-                place = Place(rule, match, layout, doubt_of(rule, match, self._own, has_errors=self._syntax.errors > 0))
+                place = Place(rule, match, layout, self._doubt(rule, match))
                 reason = why_not(place, self._scopes, self._rules.imports, self._own is not None)
                 if reason is not None:
                     if not rule.wide:
@@ -181,6 +189,9 @@ class _Rewriting:
                 self._leave_out_near(rule, taken)
         found = self._without_empty_bodies(found)
         return sorted(found, key=lambda place: (place.match.start, -place.match.end))
+
+    def _doubt(self, rule: Rule, match: Match) -> str:
+        return doubt_of(rule, match, self._scopes, self._own, has_errors=self._syntax.errors > 0)
 
     def _leave_out_near(self, rule: Rule, taken: Ranges[Match]) -> None:
         """List what looks like a place of a rule and is none, so that nothing is missed in silence."""
@@ -243,7 +254,9 @@ class _Rewriting:
         edits: list[ByteEdit] = []
         for place in tops:
             edits += self._edits_of(place, file)
-        return edits
+        ends = {end for place in places if (end := ending_edit(place.rule, place.match.nodes[0], self._syntax))}
+        apart = [end for end in ends if all(end.end < one.start or one.end <= end.start for one in edits)]
+        return sorted([*edits, *apart], key=lambda one: (one.start, one.end))
 
     def _edits_of(self, place: Place, file: File) -> list[ByteEdit]:
         match = place.match
@@ -267,6 +280,11 @@ class _Rewriting:
 
     def _leave_out(self, place: Place, reason: str) -> None:
         self._left_out.setdefault((place.match.start, place.match.end), reason)
+
+    def _span_of(self, place: Place) -> Span:
+        """Return a place with the end of its statement, if the edit changes that."""
+        end = ending_edit(place.rule, place.match.nodes[0], self._syntax)
+        return self._span(place.match.start, max(place.match.end, end.end if end is not None else 0))
 
     def _omissions(self) -> tuple[Omission, ...]:
         left_out = sorted(self._left_out.items())

@@ -220,3 +220,18 @@ def test_the_same_code_in_another_syntax_is_listed(tmp_path: Path) -> None:
     assert "a.ts:3" in done.stdout + done.stderr
     assert "it has another syntax here than in the example" in done.stdout + done.stderr
     assert "a.ts:5" not in done.stdout + done.stderr
+
+
+def test_a_place_that_only_looks_alike_ends_with_three(tmp_path: Path) -> None:
+    before = "void f() { wait_for(1000); }\n"
+    (tmp_path / "old.cc").write_text(before)
+    (tmp_path / "new.cc").write_text(before.replace("wait_for(1000)", "pause(1)"))
+    (tmp_path / "a.cc").write_text("void g() { wait_for(1000); }\n")
+    (tmp_path / "b.cc").write_text("void h() { wait_for(9 * 1000); auto k = wait_for; }\n")
+    example = ("--example", "old.cc", "new.cc", "--apply")
+    done = refactor(tmp_path, "a.cc", "b.cc", *example)
+    assert done.returncode == 3
+    assert "2 more places have `wait_for" in done.stderr
+    assert (tmp_path / "a.cc").read_text() == "void g() { pause(1); }\n"
+    (tmp_path / "a.cc").write_text("void g() { wait_for(1000); }\n")
+    assert refactor(tmp_path, "a.cc", *example).returncode == 0

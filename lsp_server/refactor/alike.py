@@ -1,0 +1,120 @@
+"""What is left of the code that an edit takes away: places that look alike, where nothing else was said of any."""
+
+import itertools
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
+
+from lsp_server.languages.registry import language_for
+from lsp_server.refactor.grammar import SELF, is_definition, is_import, is_name
+from lsp_server.refactor.pattern import Item, Leaf, Rule, RuleSet, items
+from lsp_server.refactor.rewrite import fits_language
+from lsp_server.refactor.syntax import Node, parse
+
+_LEAST = 3
+"""The letters of a word that says something."""
+_PLAIN = SELF | {"true", "false", "null", "none", "undefined", "nil"}
+_DECLARES = ("declaration", "definition", "declarator", "assignment", "specifier")
+
+
+def taken_away(rule: Rule) -> tuple[Leaf, ...]:
+    """Return the tokens in a row that an edit takes away and that say most: `else if`, `virtual`; empty if none do."""
+    old, new = list(items(rule.pattern)), list(items(rule.template))
+    if _callee(old) and _callee(old) == _callee(new):
+        return ()  # what is called stays, and an argument alone says nothing
+    matcher = SequenceMatcher(None, list(map(_key, old)), list(map(_key, new)), autojunk=False)
+    runs: list[tuple[Leaf, ...]] = []
+    for tag, low, high, _, _ in matcher.get_opcodes():
+        if tag != "equal":
+            runs += _runs(old[low:high])
+    best = max(runs, key=_says, default=())
+    return best if _says(best) >= _LEAST else ()
+
+
+def alike(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seconds: float) -> Iterator[str]:
+    """Yield a line for each rule whose old code is still in some of the texts, which have all edits.
+
+    A text comes with its path. Imports, and the definitions of a name that the edit only uses, do not count. After
+    `seconds` no other text is read.
+    """
+    known = list(texts)
+    end = time.monotonic() + seconds
+    for rule in (rule for one in rules for rule in one.rules):
+        wanted = taken_away(rule)
+        if not wanted:
+            continue
+        count = 0
+        for path, text in known:
+            language = language_for("", path)
+            if time.monotonic() > end:
+                break
+            if fits_language(rule, language) and all(leaf.text in text for leaf in wanted):
+                syntax = parse(text.encode("utf-8", "surrogatepass"), language)
+                count += _count(wanted, syntax.root, _is_declaration(rule)) if syntax is not None else 0
+        if count:
+            words = " ".join(leaf.text for leaf in wanted)
+            places = "1 more place has" if count == 1 else f"{count:,} more places have"
+            yield f"{places} `{words}` in other code than the example: give one of them as an example too"
+
+
+def _callee(side: Sequence[Item]) -> list[str]:
+    """Return the names before the first bracket."""
+    before = itertools.takewhile(lambda item: not (isinstance(item, Leaf) and item.text == "("), side)
+    return [item.text for item in before if isinstance(item, Leaf) and item.named]
+
+
+def _key(item: Item) -> str:
+    return item.text if isinstance(item, Leaf) else f"${getattr(item, 'name', '')}"
+
+
+def _runs(side: Sequence[Item]) -> Iterator[tuple[Leaf, ...]]:
+    """Yield the runs of tokens between variables, without signs at their ends."""
+    run: list[Leaf] = []
+    for item in (*side, None):
+        if isinstance(item, Leaf):
+            run.append(item)
+            continue
+        words = [index for index, leaf in enumerate(run) if any(map(str.isalnum, leaf.text))]
+        if words:
+            yield tuple(run[words[0] : words[-1] + 1])
+        run = []
+
+
+def _says(run: Sequence[Leaf]) -> int:
+    return max((len(leaf.text) for leaf in run if _is_word(leaf)), default=0)
+
+
+def _is_word(leaf: Leaf) -> bool:
+    return any(map(str.isalpha, leaf.text)) and leaf.text.lower() not in _PLAIN
+
+
+def _is_declaration(rule: Rule) -> bool:
+    """Return whether the edit is of a declaration, so that other declarations look alike."""
+    kind = getattr(rule.pattern[0], "kind", "") if rule.pattern else ""
+    return any(word in kind for word in _DECLARES)
+
+
+def _count(wanted: Sequence[Leaf], root: Node, has_declarations: bool) -> int:
+    leaves = [leaf for leaf in _code(root) if has_declarations or not _is_defined(leaf)]
+    first = wanted[0]
+    at = [index for index, leaf in enumerate(leaves) if leaf.text == first.text and leaf.kind == first.kind]
+    return sum(_fits(wanted, leaves[index : index + len(wanted)]) for index in at)
+
+
+def _fits(wanted: Sequence[Leaf], leaves: Sequence[Node]) -> bool:
+    return [leaf.text for leaf in wanted] == [leaf.text for leaf in leaves]
+
+
+def _code(root: Node) -> Iterator[Node]:
+    """Yield the tokens of a text without its imports."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if not node.children:
+            yield node
+        elif not is_import(node):
+            waiting.extend(reversed(node.children))
+
+
+def _is_defined(leaf: Node) -> bool:
+    return is_name(leaf) and leaf.field == "name" and leaf.parent is not None and is_definition(leaf.parent)

@@ -1,0 +1,33 @@
+"""What is left of the code that an edit takes away is counted."""
+
+import pytest
+
+from lsp_server.languages.registry import language_for
+from lsp_server.refactor.alike import alike, taken_away
+from lsp_server.refactor.example import Example
+from lsp_server.refactor.learn import learn
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "words"),
+    [
+        ("php", "<?php\nif ($a) { f(); } else if ($b) { g(); }\n",
+         "<?php\nif ($a) { f(); } elseif ($b) { g(); }\n", "else if"),
+        ("cpp", "struct A { virtual ~A() { f(); } };\n", "struct A { ~A() override { f(); } };\n", "virtual"),
+        ("rust", "fn f() { let match_count = g(0); }\n", "fn f() { let line_count = g(0); }\n", "match_count"),
+        ("javascript", "t.fail('it never threw');\n", "t.pass();\n", "it never threw"),
+        ("python", "x = load(path)\n", "x = load(path, True)\n", ""),
+        ("python", "x = load(path, True)\n", "x = load(path)\n", ""),
+    ],
+)  # fmt: skip
+def test_the_words_that_an_edit_takes_away(language: str, before: str, after: str, words: str) -> None:
+    rules = learn([Example(before, after)], language_for(language, ""))
+    assert " ".join(leaf.text for leaf in taken_away(rules.rules[0])) in (words, f"fail {words}", f"fail ( ' {words}")
+
+
+def test_imports_comments_and_definitions_do_not_count() -> None:
+    rules = learn([Example("x = old_name(1)\n", "x = new_name(1)\n")], language_for("python", ""))
+    text = "from m import old_name\n\n\ndef old_name():  # old_name\n    return 'old_name'\n"
+    assert list(alike([rules], [("a.py", text)], 60.0)) == []
+    [line] = alike([rules], [("a.py", text + "\n\ntry_it(old_name)\n")], 60.0)
+    assert line.startswith("1 more place has `old_name`")
