@@ -19,8 +19,7 @@ FOLDERS = (*PACKAGES, "benchmarks", "docs", "editors", "tests")
 OUTPUTS = ("benchmarks/out", "tests/editors/out")
 
 # What code names and this project does not have: files of a user's folder, and an example in a docstring.
-# precedence.py: grammar.py has `level` now; pattern.py in lsp_server/refactor still names the old file.
-FOREIGN = ("types.py", "json.py", "engine/loader.py", "precedence.py")
+FOREIGN = ("types.py", "json.py", "engine/loader.py")
 
 _NAME = re.compile(r"(?<![\w./~:-])[\w-][\w.-]*(?:/[\w.*-]+)*")
 

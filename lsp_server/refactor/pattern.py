@@ -26,7 +26,7 @@ class Hole:
 
     `kinds` limits the kinds of nodes; empty means any expression. `never_imported` refuses a name that an import of
     the file binds: the receiver was a value in the example, and there it is a module. `level` says how tightly the
-    place of the hole binds, see precedence.py; -1 where anything fits.
+    place of the hole binds, see `level` in grammar.py; -1 where anything fits.
     """
 
     name: str
