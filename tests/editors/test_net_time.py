@@ -100,7 +100,8 @@ def test_word_completion_saves_keys_and_is_read() -> None:
     assert tally.keys < written(Paper()).keys
 
 
-def test_a_person_types_with_recorded_fills(tiny_model: Path, tmp_path: Path) -> None:
+def test_a_person_types_with_recorded_fills(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # load sets it, and the editors of other tests shall not have it
     file, model = tmp_path / "fills", load(str(tiny_model), threads=1)
     asyncio.run(record(Scheduler(model), model.info, [(TASK, "")], file, 600, Settings(gate=FREE)))
     fills = recorded(file, [TASK])
