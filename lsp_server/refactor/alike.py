@@ -37,22 +37,25 @@ def alike(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seconds: f
     A text comes with its path. Imports, and the definitions of a name that the edit only uses, do not count. After
     `seconds` no other text is read.
     """
-    known = list(texts)
     end = time.monotonic() + seconds
-    for rule in (rule for one in rules for rule in one.rules):
-        wanted = taken_away(rule)
-        if not wanted:
+    wanted = [(rule, leaves) for one in rules for rule in one.rules if (leaves := taken_away(rule))]
+    counts = [0] * len(wanted)
+    for path, text in texts if wanted else ():
+        if time.monotonic() > end:
+            break
+        language = language_for("", path)
+        here = [
+            (number, rule, leaves)
+            for number, (rule, leaves) in enumerate(wanted)
+            if fits_language(rule, language) and all(leaf.text in text for leaf in leaves)
+        ]
+        if not here or (syntax := parse(text.encode("utf-8", "surrogatepass"), language)) is None:
             continue
-        count = 0
-        for path, text in known:
-            language = language_for("", path)
-            if time.monotonic() > end:
-                break
-            if fits_language(rule, language) and all(leaf.text in text for leaf in wanted):
-                syntax = parse(text.encode("utf-8", "surrogatepass"), language)
-                count += _count(wanted, syntax.root, _is_declaration(rule)) if syntax is not None else 0
+        for number, rule, leaves in here:
+            counts[number] += _count(leaves, syntax.root, _is_declaration(rule))
+    for count, (_, leaves) in zip(counts, wanted, strict=True):
         if count:
-            words = " ".join(leaf.text for leaf in wanted)
+            words = " ".join(leaf.text for leaf in leaves)
             places = "1 more place has" if count == 1 else f"{count:,} more places have"
             yield f"{places} `{words}` in other code than the example: give one of them as an example too"
 

@@ -212,7 +212,7 @@ def _with_any_member(pattern: Branch, rule: Rule) -> Branch:
     stays = {item.text for item in items(rule.template) if isinstance(item, Leaf) and item.named}
     if not is_access(pattern) or not isinstance(last, Leaf) or last.text not in stays:
         return pattern
-    return attrs.evolve(pattern, children=(*pattern.children[:-1], Hole("near member", frozenset({last.kind}))))
+    return _with_hole(pattern)
 
 
 def _with_any_method(call: Branch, rule: Rule) -> Branch:

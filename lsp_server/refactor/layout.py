@@ -320,8 +320,7 @@ def ending_edit(rule: Rule, node: Node, syntax: Syntax) -> ByteEdit | None:
 
     None if it does so already, or if the next line would go on with the statement.
     """
-    statement = _statement_around(node)
-    if statement is None or rule.ending is None:
+    if rule.ending is None or (statement := _statement_around(node)) is None:
         return None
     start = max(leaf.end for leaf in statement.leaves())
     end = start + len(syntax.data[start : statement.end].rstrip())

@@ -12,15 +12,7 @@ from lsp_server.refactor.difference import Change, Sort, difference, sort_of
 from lsp_server.refactor.doubts import in_annotation, is_assumed, is_syntax_alone, position_of_example, receivers_of
 from lsp_server.refactor.example import Example, NoRule, parsed
 from lsp_server.refactor.generalise import Sides, generalise, is_other_literal, is_prose
-from lsp_server.refactor.grammar import (
-    SELF,
-    is_access,
-    is_callee,
-    is_fixed_name,
-    is_name,
-    receiver_of,
-    root_level,
-)
+from lsp_server.refactor.grammar import SELF, is_access, is_callee, is_fixed_name, is_name, receiver_of, root_level
 from lsp_server.refactor.layout import changed_ending
 from lsp_server.refactor.matching import match_at
 from lsp_server.refactor.pattern import (

@@ -26,15 +26,7 @@ from lsp_server.refactor.file_edit import (
     sound_parts,
 )
 from lsp_server.refactor.import_edits import import_edits
-from lsp_server.refactor.layout import (
-    ByteEdit,
-    Output,
-    deleted_line,
-    edits_of,
-    ending_edit,
-    in_order,
-    layout_of,
-)
+from lsp_server.refactor.layout import ByteEdit, Output, deleted_line, edits_of, ending_edit, in_order, layout_of
 from lsp_server.refactor.matching import Match, matches
 from lsp_server.refactor.pattern import Leaf, Pattern, Rule, RuleSet, literals
 from lsp_server.refactor.render import File, LeftOut, Place, render

@@ -1,6 +1,7 @@
 """What the tests of rules share: learn from texts, apply to a text."""
 
 from lsp_server.languages.registry import language_for
+from lsp_server.refactor.doubts import DOUBTFUL, SURE
 from lsp_server.refactor.example import Example
 from lsp_server.refactor.file_edit import FileEdit
 from lsp_server.refactor.learn import learn
@@ -22,6 +23,17 @@ def repeated(language_id: str, before: str, after: str, text: str) -> str:
 def reasons(edit: FileEdit) -> list[str]:
     """Return why places were left out, in their order."""
     return [one.reason for one in edit.left_out]
+
+
+def sure_edit(language_id: str, text: str, *examples: tuple[str, str]) -> FileEdit:
+    """Return the edit of the places that are sure."""
+    language = language_for(language_id, "")
+    return rewrite(learn([Example(*one) for one in examples], language), "file", text, language, beside=SURE)
+
+
+def doubts(edit: FileEdit) -> list[str]:
+    """Return why places are doubtful, in their order."""
+    return [reason.removeprefix(DOUBTFUL) for reason in reasons(edit) if reason.startswith(DOUBTFUL)]
 
 
 def rules_of(language_id: str, *examples: tuple[str, str]) -> list[str]:

@@ -1,28 +1,17 @@
 """Which places fit a rule and may still mean something else: they are edited only if the user takes them."""
 
 import pytest
+from support.refactor_case import doubts, sure_edit
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.doubts import DOUBTFUL, SURE
+from lsp_server.refactor.doubts import SURE
 from lsp_server.refactor.example import Example
-from lsp_server.refactor.file_edit import FileEdit
 from lsp_server.refactor.learn import learn
 from lsp_server.refactor.notation import rules_of_code
 from lsp_server.refactor.rewrite import rewrite
 
 SYNTAX = "only its syntax is as in the example"
 RECEIVER = "its receiver is another one than in the example, and may have another type"
-
-
-def sure_edit(language_id: str, text: str, *examples: tuple[str, str]) -> FileEdit:
-    """Return the edit of the places that are sure."""
-    language = language_for(language_id, "")
-    rules = learn([Example(*one) for one in examples], language)
-    return rewrite(rules, "file", text, language, beside=SURE)
-
-
-def doubts(edit: FileEdit) -> list[str]:
-    return [one.reason.removeprefix(DOUBTFUL) for one in edit.left_out if one.reason.startswith(DOUBTFUL)]
 
 
 STOPS = {

@@ -1,13 +1,7 @@
 """Values, names and files that say that a place may mean something else than the example."""
 
 import pytest
-
-from lsp_server.languages.registry import language_for
-from lsp_server.refactor.doubts import DOUBTFUL, SURE
-from lsp_server.refactor.example import Example
-from lsp_server.refactor.file_edit import FileEdit
-from lsp_server.refactor.learn import learn
-from lsp_server.refactor.rewrite import rewrite
+from support.refactor_case import doubts, reasons, sure_edit
 
 FEWER = "it has fewer arguments than the example"
 RECEIVER = "its receiver is another one than in the example, and may have another type"
@@ -15,21 +9,6 @@ SYNTAX = "only its syntax is as in the example"
 ELSEWHERE = "what uses the value is another code than in the example"
 UNUSED = "nothing in it uses `clock`, which the edit adds"
 OTHER_TYPE = "another file declares another type of this name"
-
-
-def sure_edit(language_id: str, text: str, *examples: tuple[str, str]) -> FileEdit:
-    """Return the edit of the places that are sure."""
-    language = language_for(language_id, "")
-    rules = learn([Example(*one) for one in examples], language)
-    return rewrite(rules, "file", text, language, beside=SURE)
-
-
-def doubts(edit: FileEdit) -> list[str]:
-    return [one.reason.removeprefix(DOUBTFUL) for one in edit.left_out if one.reason.startswith(DOUBTFUL)]
-
-
-def why(edit: FileEdit) -> list[str]:
-    return [one.reason for one in edit.left_out]
 
 
 @pytest.mark.parametrize(
@@ -306,7 +285,7 @@ def test_an_edit_loses_no_code_that_the_example_had_not() -> None:
     text = "res.show('c', { code: 4, vars: { d: 2 } });\nres.show('e', { vars: { f: 3 } });\n"
     edit = sure_edit("javascript", text, (before, after))
     assert edit.applied(text) == text.replace("{ vars: { f: 3 } }", "{ f: 3 }")
-    assert why(edit) == ["the edit would lose `code:4`"]
+    assert reasons(edit) == ["the edit would lose `code:4`"]
 
 
 def test_what_is_only_added_to_a_body_in_a_macro_is_no_example() -> None:
@@ -335,4 +314,4 @@ def test_another_method_of_the_same_thing_with_that_argument_is_listed(
 ) -> None:
     edit = sure_edit(language, text, (before, after))
     assert edit.edits == ()
-    assert "its member is another one than in the example" in why(edit)
+    assert "its member is another one than in the example" in reasons(edit)
