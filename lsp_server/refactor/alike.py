@@ -34,8 +34,8 @@ def taken_away(rule: Rule) -> tuple[Leaf, ...]:
 def alike(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seconds: float) -> Iterator[str]:
     """Yield a line for each rule whose old code is still in some of the texts, which have all edits.
 
-    A text comes with its path. Imports, and the definitions of a name that the edit only uses, do not count. After
-    `seconds` no other text is read.
+    A text comes with its path. The definitions of a name that the edit only uses do not count, nor do imports, if the
+    rule is not of one. After `seconds` no other text is read.
     """
     end = time.monotonic() + seconds
     wanted = [(rule, leaves) for one in rules for rule in one.rules if (leaves := taken_away(rule))]
@@ -52,7 +52,8 @@ def alike(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seconds: f
         if not here or (syntax := parse(text.encode("utf-8", "surrogatepass"), language)) is None:
             continue
         for number, rule, leaves in here:
-            counts[number] += _count(leaves, syntax.root, _is_declaration(rule))
+            code = _code(syntax.root, has_imports=rule.imports == "statement")
+            counts[number] += _count(leaves, code, _is_declaration(rule))
     for count, (_, leaves) in zip(counts, wanted, strict=True):
         if count:
             words = " ".join(leaf.text for leaf in leaves)
@@ -97,8 +98,8 @@ def _is_declaration(rule: Rule) -> bool:
     return any(word in kind for word in _DECLARES)
 
 
-def _count(wanted: Sequence[Leaf], root: Node, has_declarations: bool) -> int:
-    leaves = [leaf for leaf in _code(root) if has_declarations or not _is_defined(leaf)]
+def _count(wanted: Sequence[Leaf], code: Iterator[Node], has_declarations: bool) -> int:
+    leaves = [leaf for leaf in code if has_declarations or not _is_defined(leaf)]
     first = wanted[0]
     at = [index for index, leaf in enumerate(leaves) if leaf.text == first.text and leaf.kind == first.kind]
     return sum(_fits(wanted, leaves[index : index + len(wanted)]) for index in at)
@@ -108,14 +109,14 @@ def _fits(wanted: Sequence[Leaf], leaves: Sequence[Node]) -> bool:
     return [leaf.text for leaf in wanted] == [leaf.text for leaf in leaves]
 
 
-def _code(root: Node) -> Iterator[Node]:
-    """Yield the tokens of a text without its imports."""
+def _code(root: Node, has_imports: bool) -> Iterator[Node]:
+    """Yield the tokens of a text, with its imports or without."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
         if not node.children:
             yield node
-        elif not is_import(node):
+        elif has_imports or not is_import(node):
             waiting.extend(reversed(node.children))
 
 

@@ -80,7 +80,10 @@ def imports_of(syntax: Syntax) -> ImportTable:
         return known
     read = _READERS.get(syntax.language.id, _read_text)
     parts = [
-        part for node in _statements(syntax.root) for part in read(node, syntax) if part.what.source or part.what.name
+        part
+        for node in import_statements(syntax.root)
+        for part in read(node, syntax)
+        if part.what.source or part.what.name
     ]
     table = _TABLES[syntax] = ImportTable(tuple(parts))
     return table
@@ -98,7 +101,8 @@ def import_edit(before: Syntax, after: Syntax) -> ImportEdit:
     return ImportEdit(added, removed, tuple(pairs))
 
 
-def _statements(root: Node) -> Iterator[Node]:
+def import_statements(root: Node) -> Iterator[Node]:
+    """Yield the imports of a file, also those inside of functions, in their order."""
     waiting = [root]
     while waiting:
         node = waiting.pop()

@@ -26,6 +26,7 @@ from lsp_server.refactor.grammar import (
     is_named_element,
     is_statement,
 )
+from lsp_server.refactor.import_rules import refused
 from lsp_server.refactor.matching import Bound, Match, match_at, matches
 from lsp_server.refactor.pattern import (
     Branch,
@@ -65,7 +66,8 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         if reason:
             return reason
     return (
-        _imported_receiver(place.match, scopes)
+        refused(rule, node, scopes, is_own)
+        or _imported_receiver(place.match, scopes)
         or _taken_name(rule, node, scopes, imports.added)
         or _missing_name(rule, node, scopes)
         or _argument_twice(place)

@@ -135,6 +135,8 @@ def doubt_of(
     """
     if rule.wide:
         return rule.wide
+    if rule.imports == "relative" and own is None:
+        return "a relative import means another module in another folder"
     if rule.is_syntax and not (own and _is_near(match.nodes[0], own)) and not _is_asked_for(rule, match):
         return "only its syntax is as in the example"
     is_short = _has_short_name(rule)

@@ -18,23 +18,23 @@ def import_edits(wanted: ImportEdit, before: Syntax, after: Syntax, newline: str
 
     An import is added if its name is used after the edit, and removed if its name is not.
     """
-    used = _used_names(after)
+    used = used_names(after.root, Scopes(after, imports_of(after)))
     table = imports_of(before)
     gone = [part for part in table.parts if part.what in wanted.removed and part.what.bound not in used]
     new = [one for one in wanted.added if one not in table.all and (one.bound in used or one.kind == "bare")]
     return _Editor(before, table, newline, dict(wanted.replaced)).edits(gone, new)
 
 
-def _used_names(syntax: Syntax) -> set[str]:
+def used_names(root: Node, scopes: Scopes) -> set[str]:
+    """Return the names that a file uses as what an import brought."""
     used: set[str] = set()
-    scopes = Scopes(syntax, imports_of(syntax))
-    waiting = [syntax.root]
+    waiting = [root]
     while waiting:
         node = waiting.pop()
         if is_import(node):
             continue
         waiting.extend(node.children)
-        if node.children or not node.named or is_fixed_name(node) or binds(node, syntax.root):
+        if node.children or not node.named or is_fixed_name(node) or binds(node, root):
             continue
         if not is_name(node) or scopes.binding(node.text, node).kind in ("import", "unknown"):
             used.add(node.text.strip("\"'"))

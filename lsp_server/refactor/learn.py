@@ -13,6 +13,7 @@ from lsp_server.refactor.doubts import in_annotation, is_assumed, is_syntax_alon
 from lsp_server.refactor.example import Example, NoRule, parsed
 from lsp_server.refactor.generalise import Sides, generalise, is_other_literal, is_prose
 from lsp_server.refactor.grammar import SELF, is_access, is_callee, is_fixed_name, is_name, receiver_of, root_level
+from lsp_server.refactor.import_rules import ImportRules, import_rules, joined_rules
 from lsp_server.refactor.layout import changed_ending
 from lsp_server.refactor.matching import match_at
 from lsp_server.refactor.pattern import (
@@ -39,9 +40,10 @@ from lsp_server.refactor.syntax import Node, Syntax, indent_unit
 from lsp_server.refactor.unify import unify
 from lsp_server.refactor.values import joined, seen_of
 from lsp_server.refactor.variables import spread_value
-from lsp_server.refactor.wide import widest
+from lsp_server.refactor.wide import sure_and_wide, widest
 
 _NOTHING = Own("", ())
+_NO_IMPORTS = ImportRules()
 _NEVER_BOUND = SELF | {"super"}
 
 
@@ -63,7 +65,7 @@ class Lesson:
     `broken` those with a syntax error in them, and `prose` those of texts of several words.
 
     `alike` counts the changes that were widened to one rule with others of the example. `wide` has the widest forms of
-    the small changes. A lesson without changes may still have imports.
+    the small changes. A lesson without changes may still have imports: `import_rules` if nothing else changed.
     """
 
     learned: tuple[Learned, ...]
@@ -75,6 +77,7 @@ class Lesson:
     broken: int = 0
     prose: int = 0
     wide: tuple[Rule, ...] = ()
+    import_rules: ImportRules = _NO_IMPORTS
 
     @property
     def reasons(self) -> list[str]:
@@ -106,7 +109,10 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     broken, prose = len(found.changes) - len(whole), len(whole) - len(changes)
     spans = tuple((change.after[0].start, change.after[-1].end) for change in found.changes if change.after)
     own = Own(hashlib.sha256(after.data).hexdigest(), spans)
-    return Lesson(tuple(learned), import_edit(before, after), found.insertions, small, alike, own, broken, prose, wide)
+    has_imports_alone = has_widest and not found.changes and not found.insertions
+    rules = import_rules(before, after) if has_imports_alone else _NO_IMPORTS
+    imports = import_edit(before, after)
+    return Lesson(tuple(learned), imports, found.insertions, small, alike, own, broken, prose, wide, rules)
 
 
 def _is_broken(change: Change) -> bool:
@@ -145,7 +151,12 @@ def learned_set(lessons: Sequence[Lesson], language: Language, reasons: Sequence
         said += one.reasons
         for each in one.learned:
             put(learned, each)
-    sure, wide = _wide_rules(learned, [rule for one in lessons for rule in one.wide])
+    widest_forms = [one.wide for one in learned if one.wide is not None and not has_same_sides(one.wide, one.rule)]
+    sure, wide = sure_and_wide([*widest_forms, *(rule for one in lessons for rule in one.wide)])
+    if not learned and not wide and not sure:
+        joint = joined_rules([one.import_rules for one in lessons])
+        sure, wide = joint.sure, joint.wide
+        imports = ImportEdit(removed=joint.renamed) if sure else imports
     if not learned and not wide and not sure:
         if not said and (imports.added or imports.removed):
             raise NoRule("no rule: only imports changed; change a place that uses them too")
@@ -153,18 +164,6 @@ def learned_set(lessons: Sequence[Lesson], language: Language, reasons: Sequence
         raise NoRule(f"no rule: {reason}; give an example of a changed call, expression or statement")
     rules = (*(one.rule for one in learned), *sure)
     return RuleSet(language.id, rules, imports, tuple(dict.fromkeys(said)), tuple(one.own for one in lessons), wide)
-
-
-def _wide_rules(learned: Sequence[Learned], alone: Sequence[Rule]) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
-    """Return the widest forms of rules: those that two rules have, which are sure, and the others."""
-    wide = [one.wide for one in learned if one.wide is not None and not has_same_sides(one.wide, one.rule)]
-    wide += alone
-    counts = [sum(has_same_sides(one, other) for other in wide) for one in wide]
-    sure: list[Rule] = []
-    for one, count in zip(wide, counts, strict=True):
-        if count > 1 and not any(has_same_sides(one, other) for other in sure):
-            sure.append(attrs.evolve(one, wide=""))
-    return tuple(sure), tuple(one for one, count in zip(wide, counts, strict=True) if count == 1)
 
 
 def _learn_change(change: Change, before: Syntax, after: Syntax, is_code: bool, has_widest: bool) -> Learned | None:

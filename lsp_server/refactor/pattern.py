@@ -1,6 +1,7 @@
 """Rules: a pattern of syntax trees, and a template that takes its place."""
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import attrs
 
@@ -173,6 +174,10 @@ class Seen:
     fewest: int
 
 
+ImportSort = Literal["", "name", "statement", "relative", "removal"]
+"""What a rule of imports alone does, see import_rules.py. In another folder "relative" means another module."""
+
+
 @attrs.frozen
 class Rule:
     """An edit of trees: each place that fits `pattern` becomes `template`.
@@ -190,7 +195,7 @@ class Rule:
     called and `position` where the code is (None: anywhere), `seen` what its variables are, and `assumed` the names
     that it reads and nothing binds, see doubts.py. `in_annotation` says that Python may not evaluate the example.
     `ending` is the end of the statement around it, if the edit changed that: ";" or "".
-    `wide` says why all places are doubtful, see wide.py.
+    `wide` says why all places are doubtful, see wide.py. `imports` says what a rule of imports does, "" for others.
     """
 
     language: str
@@ -220,6 +225,7 @@ class Rule:
     in_annotation: bool = False
     ending: str | None = None
     wide: str = ""
+    imports: ImportSort = ""
 
 
 @attrs.frozen

@@ -1,7 +1,7 @@
 """The widest form of a rule: only what the edit changes is constant. `assert.X` becomes `require.X` for any X."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import attrs
 
@@ -17,7 +17,7 @@ from lsp_server.refactor.grammar import (
     is_name,
     is_operator,
 )
-from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, items, variables
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, has_same_sides, items, variables
 from lsp_server.refactor.syntax import Node, Syntax, same
 
 _LIST = re.compile(r"array|list|tuple|dictionary")
@@ -60,6 +60,16 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
         if words and is_wide and pattern != template and variables((template,)) <= holes_there:
             return Widest(Sides((pattern,), (template,)), old, new, " ".join(words))
     return None
+
+
+def sure_and_wide(rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
+    """Return the widest forms that two examples have, which are sure, and the others."""
+    counts = [sum(has_same_sides(one, other) for other in rules) for one in rules]
+    sure: list[Rule] = []
+    for one, count in zip(rules, counts, strict=True):
+        if count > 1 and not any(has_same_sides(one, other) for other in sure):
+            sure.append(attrs.evolve(one, wide=""))
+    return tuple(sure), tuple(one for one, count in zip(rules, counts, strict=True) if count == 1)
 
 
 def _smallest(old: Node, new: Node) -> tuple[Node, Node]:

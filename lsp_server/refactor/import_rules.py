@@ -1,0 +1,229 @@
+"""Rules from an example in which only imports changed: a module moved, a name has another name, an import goes."""
+
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+
+import attrs
+
+from lsp_server.refactor.bindings import SCRIPTS, UNKNOWN, Scopes, import_edit, import_statements, imports_of, origin
+from lsp_server.refactor.generalise import Side
+from lsp_server.refactor.grammar import is_fixed_name, is_import, is_name
+from lsp_server.refactor.import_edits import used_names
+from lsp_server.refactor.pattern import Branch, Hole, Import, ImportSort, Leaf, Name, Pattern, Rest, Rule, items
+from lsp_server.refactor.syntax import Node, Syntax, same
+from lsp_server.refactor.wide import sure_and_wide
+
+_LISTS = frozenset({"import_clause", "use_list", "namespace_use_group", "namespace_selectors"})
+_NAME_KINDS = ("identifier", "type_identifier")
+
+
+@attrs.frozen(eq=False)
+class ImportRules:
+    """The rules of imports that changed alone. `renamed` are imports whose names the rules change wherever used."""
+
+    sure: tuple[Rule, ...] = ()
+    wide: tuple[Rule, ...] = ()
+    renamed: tuple[Import, ...] = ()
+
+
+def import_rules(before: Syntax, after: Syntax) -> ImportRules:
+    """Return the rules of an example that changed nothing but imports. What it only adds gives none."""
+    sure: list[Rule] = []
+    wide: list[Rule] = []
+    renames = [pair for pair in import_edit(before, after).replaced if _is_rename(*pair)]
+    for old, new in renames:
+        sure += _rename(old, new, before)
+    gone = {old.bound for old, _ in renames}
+    for first, second in _changed(before, after):
+        if gone & {leaf.text for leaf in first.leaves()}:
+            continue
+        if second is None:
+            sure.append(Rule(before.language.id, (_constant(first, before),), (), imports="removal"))
+        else:
+            one, wider = _statement_rules(first, second, before, after)
+            sure += one
+            wide += wider
+    return ImportRules(tuple(sure), tuple(wide), tuple(old for old, _ in renames))
+
+
+def joined_rules(examples: Sequence[ImportRules]) -> ImportRules:
+    """Return the rules of several examples: a wide one that two of them have is sure."""
+    sure, wide = sure_and_wide([rule for one in examples for rule in one.wide])
+    own = dict.fromkeys(rule for one in examples for rule in one.sure)
+    return ImportRules((*own, *sure), wide, tuple(old for one in examples for old in one.renamed))
+
+
+def is_other_name(rule: Rule, node: Node) -> bool:
+    """Return whether a node has the text of a name that a rule changes, and is no use of it: a member, a keyword."""
+    return rule.imports == "name" and is_fixed_name(node) and not any(map(is_import, node.ancestors()))
+
+
+def refused(rule: Rule, node: Node, scopes: Scopes, is_own: bool) -> str | None:
+    """Return why a place of a rule of imports must not be edited, as a phrase. `is_own` says that it is the example."""
+    if rule.imports == "name":
+        new = next(item.text for item in items(rule.template) if isinstance(item, Leaf))
+        kind = scopes.binding(new, node).kind
+        if kind != UNKNOWN.kind and not (is_own and kind == "import"):
+            return f"`{new}` is another thing here"
+    elif rule.imports == "removal":
+        *_, root = node.ancestors()
+        bound = {leaf.text for leaf in node.leaves() if is_name(leaf)}
+        used = sorted(bound & used_names(root, scopes))
+        if used or any("wildcard" in one.kind or one.text == "*" for one in node.walk()):
+            return f"`{used[0]}` is used here" if used else "it may bring names that are used here"
+    return None
+
+
+def _is_rename(old: Import, new: Import) -> bool:
+    """Return whether one thing of the same module has another name after the edit."""
+    if old.bound == new.bound or not (old.bound.isidentifier() and new.bound.isidentifier()):
+        return False
+    if old.kind == "text":
+        return old.source.replace(old.alias, new.alias, 1) == new.source and old.source.count(old.alias) == 1
+    return (old.source, old.kind) == (new.source, new.kind) and bool(old.name) == bool(new.name) == (not old.alias)
+
+
+def _rename(old: Import, new: Import, before: Syntax) -> Iterator[Rule]:
+    """Yield the rules that rename an import and its uses, one for each kind of token that they may have."""
+    kinds = {leaf.kind for leaf in before.root.leaves() if leaf.text == old.bound and is_name(leaf)}
+    names = (Name(old.bound, "import", origin(old)),)
+    for kind in sorted({*kinds, *_NAME_KINDS}):
+        pattern, template = (Leaf(kind, text, named=True) for text in (old.bound, new.bound))
+        yield Rule(before.language.id, (pattern,), (template,), names, imports="name")
+
+
+def _changed(before: Syntax, after: Syntax) -> list[tuple[Node, Node | None]]:
+    """Return the changed imports, each with what took its place; None if it went, and the example added none."""
+    old, new = (list(_parts(syntax)) for syntax in (before, after))
+    digests = [node.digest for node in old], [node.digest for node in new]
+    pairs: list[tuple[Node, Node | None]] = []
+    removed: list[Node] = []
+    added = 0
+    for tag, low, high, new_low, new_high in SequenceMatcher(None, *digests, autojunk=False).get_opcodes():
+        if tag == "replace" and high - low == new_high - new_low:
+            pairs += zip(old[low:high], new[new_low:new_high], strict=True)
+        elif tag != "equal":
+            removed += old[low:high]
+            added += new_high - new_low
+    return pairs if added else [*pairs, *((node, None) for node in removed)]
+
+
+def _parts(syntax: Syntax) -> Iterator[Node]:
+    """Yield the imports of a file: in Go without their keyword, as in a group."""
+    for node in import_statements(syntax.root):
+        specs = [one for one in node.walk() if one.kind == "import_spec"]
+        yield from specs or [node]
+
+
+def _statement_rules(old: Node, new: Node, before: Syntax, after: Syntax) -> tuple[list[Rule], list[Rule]]:
+    """Return the sure rules and the wide ones of an import that changed and binds the same names.
+
+    Where the last part of the module's name stays, the module moved with all that is in it, so other names move too.
+    """
+    names, others = _names(old), _names(new)
+    known, bound = _bound(old, before), _bound(new, after)
+    if known and bound and known != bound:
+        return [], []
+    if len(names) != len(others) or not all(map(same, names, others)):
+        return [], []
+    module, moved = _module(old, names), _module(new, others)
+    is_whole = bool(module) and bool(moved) and module[-1] == moved[-1]
+    language = before.language.id
+    sort: ImportSort = "relative" if moved != module and _is_relative(new, language) else "statement"
+
+    def rules(varying: Sequence[Node], varied: Sequence[Node], wide: str = "") -> list[Rule]:
+        found: list[Rule] = []
+        for is_inside in (False, True) if varying and old.kind == "import_from_statement" else (False,):
+            pattern = _Reader(before, varying=varying, in_parentheses=is_inside).read(old)
+            template = _Reader(after, varying=varied, in_parentheses=is_inside).read(new)
+            found.append(Rule(language, (pattern,), (template,), imports=sort, wide=wide))
+        return found
+
+    if not is_whole:
+        return rules((), ()), rules(names, others, _reason(old, names)) if names else []
+    source, target = _source(old), _source(new)
+    if module != moved or source is None or target is None:
+        return rules(names, others), []
+    return rules(names, others), rules([*names, source], [*others, target], _reason(old, [*names, source]))
+
+
+def _source(statement: Node) -> Node | None:
+    """Return the text that names the module."""
+    return next((node for node in statement.walk() if node.field == "source"), None)
+
+
+def _bound(statement: Node, syntax: Syntax) -> set[str]:
+    """Return the names by which a file knows what an import brings: in Python the whole `a.b` of `import a.b`."""
+    inside = (statement, *statement.ancestors())
+    table = imports_of(syntax)
+    parts = [part.what for part in table.parts if part.node in inside or part.statement is statement]
+    found = {one.source if one.kind == "python" and not (one.name or one.alias) else one.bound for one in parts}
+    return {name for name in found if name.replace(".", "").isidentifier()}
+
+
+def _names(statement: Node) -> list[Node]:
+    """Return what an import takes: a list of names, names of their own, or the last part of the path."""
+    found = next((node for node in statement.walk() if node.kind in _LISTS and len(list(node.leaves())) > 1), None)
+    if found is not None and found.kind != "import_clause":
+        return [found]
+    named = [child for child in statement.children if child.field == "name"]
+    if statement.kind == "import_from_statement":
+        return named
+    if found is not None and any(node.kind == "named_imports" for node in found.walk()):
+        return [found]
+    return [leaf for leaf in statement.leaves() if is_name(leaf)][-1:]
+
+
+def _module(statement: Node, names: Sequence[Node]) -> list[str]:
+    """Return the parts of the name of the module that an import names."""
+    taken = {id(leaf) for name in names for leaf in name.leaves()}
+    leaves = [leaf for leaf in statement.leaves() if leaf.named and id(leaf) not in taken]
+    return [part for leaf in leaves for part in leaf.text.replace("\\", "/").split("/") if part]
+
+
+def _is_relative(statement: Node, language: str) -> bool:
+    """Return whether an import means another module in another folder."""
+    if language == "python":
+        return any(node.kind == "relative_import" for node in statement.walk())
+    strings = (leaf.text for leaf in statement.leaves() if "string" in leaf.kind or "fragment" in leaf.kind)
+    return language in SCRIPTS and any(text.startswith(".") for text in strings)
+
+
+def _reason(statement: Node, varying: Sequence[Node]) -> str:
+    """Return why the places of a wide rule are doubtful: only these words are as in the example."""
+    taken = {id(leaf) for node in varying for leaf in node.leaves()}
+    words = [leaf.text for leaf in statement.leaves() if id(leaf) not in taken]
+    return f"only `{' '.join(word for word in words if word[:1].isalpha())}` is as in the example"
+
+
+def _constant(node: Node, syntax: Syntax) -> Pattern:
+    return _Reader(syntax, varying=()).read(node)
+
+
+@attrs.define
+class _Reader(Side):
+    """Reads one side. The nodes of `varying` are variables; all names that Python lists are one."""
+
+    varying: Sequence[Node] = attrs.field(kw_only=True)
+    in_parentheses: bool = attrs.field(default=False, kw_only=True)
+
+    def read(self, node: Node) -> Pattern:
+        """Return a node as a pattern."""
+        gap = self.gap(node)
+        at = next((at for at, one in enumerate(self.varying) if one is node), None)
+        if at is None and node.children:
+            return Branch(node.kind, tuple(self._children(node)), node.field)
+        self.end = node.end
+        if at is not None:
+            return Hole(f"V{at}", frozenset({node.kind}), gap=gap)
+        return Leaf(node.kind, node.text, node.named, gap)
+
+    def _children(self, node: Node) -> Iterator[Pattern]:
+        is_list = node.kind == "import_from_statement" and any(one in node.children for one in self.varying)
+        for at, child in enumerate(node.children):
+            yield self.read(child)
+            if is_list and child.text == "import":
+                names = Rest("VS", "" if self.in_parentheses else self.gap(node.children[at + 1]), ", ")
+                brackets = (Leaf("(", "(", named=False, gap=" "), Leaf(")", ")", named=False))
+                yield from (brackets[0], names, brackets[1]) if self.in_parentheses else (names,)
+                return

@@ -1,0 +1,191 @@
+"""Bulk edits from an example that changed nothing but imports."""
+
+import pytest
+from support.refactor_case import doubts, edit_of, reasons, repeated, rules_of, sure_edit
+
+from lsp_server.languages.registry import language_for
+from lsp_server.refactor.alike import alike
+from lsp_server.refactor.doubts import WIDE
+from lsp_server.refactor.example import Example, NoRule
+from lsp_server.refactor.learn import learn
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "wanted"),
+    [
+        (
+            "python",
+            "from .state import _now\n",
+            "from .state import _current\n",
+            "from app.state import _now, other\n\nclock._now(other)\nf(_now, _now=1)\n",
+            "from app.state import _current, other\n\nclock._now(other)\nf(_current, _now=1)\n",
+        ),
+        (
+            "typescript",
+            "import { wait } from 'clock';\n",
+            "import { pause } from 'clock';\n",
+            "import { a, wait } from 'clock';\n\nwait(a.wait);\n",
+            "import { a, pause } from 'clock';\n\npause(a.wait);\n",
+        ),
+        (
+            "rust",
+            "use clock::SlowTimer;\n",
+            "use clock::Timer;\n",
+            "use clock::SlowTimer;\n\nfn f() -> Box<SlowTimer> { Box::new(SlowTimer::new()) }\n",
+            "use clock::Timer;\n\nfn f() -> Box<Timer> { Box::new(Timer::new()) }\n",
+        ),
+        (
+            "java",
+            "import org.clock.SlowRunner;\n",
+            "import org.clock.Runner;\n",
+            "import org.clock.SlowRunner;\n\n@With(SlowRunner.class)\nclass A {}\n",
+            "import org.clock.Runner;\n\n@With(Runner.class)\nclass A {}\n",
+        ),
+    ],
+)
+def test_a_renamed_import_is_renamed_with_its_uses(
+    language: str, before: str, after: str, text: str, wanted: str
+) -> None:
+    edit = sure_edit(language, text, (before, after))
+    assert edit.applied(text) == wanted
+
+
+def test_the_uses_in_the_file_of_the_example_are_renamed_too() -> None:
+    before, after = "from m import old\n\nf(old)\n", "from m import new\n\nf(old)\n"
+    assert repeated("python", before, after, after) == "from m import new\n\nf(new)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("from n import old\n\nf(old)\n", "`old` is another import here"),
+        ("def old():\n    pass\n\n\nf(old)\n", "`old` is defined in this file"),
+        ("from m import old\n\nnew = 1\nf(old, new)\n", "`new` is another thing here"),
+    ],
+)
+def test_what_is_called_alike_and_is_another_thing_stays(text: str, reason: str) -> None:
+    edit = edit_of("python", [("from m import old\n", "from m import new\n")], text)
+    assert edit.applied(text) == text
+    assert reason in reasons(edit)
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "wanted"),
+    [
+        (
+            "java",
+            "import old.store.Key;\n",
+            "import fresh.store.Key;\n",
+            "import old.store.Table;\nimport old.stores.Row;\nimport old.store.deep.Cell;\n",
+            "import fresh.store.Table;\nimport old.stores.Row;\nimport old.store.deep.Cell;\n",
+        ),
+        (
+            "rust",
+            "use store::{Key, Table};\n",
+            "use crate::store::{Key, Table};\n",
+            "use store::{Row};\nuse other::{Key};\n",
+            "use crate::store::{Row};\nuse other::{Key};\n",
+        ),
+        (
+            "python",
+            "from old.store import Key, Table\n",
+            "from fresh.store import Key, Table\n",
+            "from old.store import Row\nfrom old.store import (\n    Key,\n)\nfrom old.other import Key\n",
+            "from fresh.store import Row\nfrom fresh.store import (\n    Key,\n)\nfrom old.other import Key\n",
+        ),
+        (
+            "go",
+            'package a\n\nimport "a/b"\n',
+            'package a\n\nimport "c/b"\n',
+            'package a\n\nimport (\n\t"a/b"\n\t"d"\n)\n',
+            'package a\n\nimport (\n\t"c/b"\n\t"d"\n)\n',
+        ),
+        (
+            "typescript",
+            "import Clock from 'clock';\n",
+            "import Clock = require('clock');\n",
+            "import Watch from 'clock';\n",
+            "import Watch = require('clock');\n",
+        ),
+        (
+            "php",
+            "<?php\nuse A\\Key;\n",
+            "<?php\nuse A\\B\\Key;\n",
+            "<?php\nuse A\\Key;\nuse A\\Row;\n",
+            "<?php\nuse A\\B\\Key;\nuse A\\Row;\n",
+        ),
+        (
+            "cpp",
+            '#include "key.h"\n',
+            '#include "store/key.h"\n',
+            '#include "key.h"\n#include "row.h"\n',
+            '#include "store/key.h"\n#include "row.h"\n',
+        ),
+    ],
+)
+def test_a_module_that_moved_is_imported_from_its_new_place(
+    language: str, before: str, after: str, text: str, wanted: str
+) -> None:
+    assert sure_edit(language, text, (before, after)).applied(text) == wanted
+
+
+def test_another_form_of_import_is_sure_for_the_same_module_alone() -> None:
+    example = ("import Clock from 'clock';\n", "import * as Clock from 'clock';\n")
+    text = "import Map from 'map';\n"
+    edit = edit_of("typescript", [example], text)
+    assert edit.applied(text) == text
+    assert reasons(edit) == [f"{WIDE}only `import from` is as in the example"]
+
+
+def test_other_imports_of_what_went_are_counted() -> None:
+    language = language_for("java", "")
+    rules = learn([Example("import old.store.Key;\n", "import fresh.store.Key;\n")], language)
+    (line,) = alike([rules], [("A.java", "import old.rules.Row;\nimport older.store.Key;\n")], 60)
+    assert line == "1 more place has `old` in other code than the example: give one of them as an example too"
+
+
+def test_two_modules_make_the_form_sure() -> None:
+    examples = [
+        ("import Clock from 'clock';\n", "import * as Clock from 'clock';\n"),
+        ("import Map from 'map';\n", "import * as Map from 'map';\n"),
+    ]
+    text = "import Set from 'set';\n"
+    assert sure_edit("typescript", text, *examples).applied(text) == "import * as Set from 'set';\n"
+
+
+def test_a_relative_import_is_doubtful_in_another_file() -> None:
+    text = "from app.store import Key\n"
+    edit = sure_edit("python", text, ("from app.store import Row\n", "from .store import Row\n"))
+    assert edit.applied(text) == text
+    assert doubts(edit) == ["a relative import means another module in another folder"]
+
+
+def test_an_import_that_went_goes_where_nothing_uses_it() -> None:
+    example = ("import os\nfrom tests import Case\n", "import os\n")
+    unused, used = "import os\nfrom tests import Case\n", "from tests import Case\n\n\nclass A(Case):\n    pass\n"
+    assert repeated("python", *example, unused) == "import os\n"
+    edit = edit_of("python", [example], used)
+    assert edit.applied(used) == used
+    assert reasons(edit) == ["`Case` is used here"]
+
+
+def test_an_import_of_everything_stays() -> None:
+    text = "from tests import *\n\nf(A)\n"
+    edit = edit_of("python", [("from tests import *\n", "")], text)
+    assert edit.applied(text) == text
+    assert reasons(edit) == ["it may bring names that are used here"]
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after"),
+    [
+        ("python", "import a.b\n\na.b.f()\n", "import a.c\n\na.b.f()\n"),
+        ("go", 'package p\n\nimport "a/b"\n', 'package p\n\nimport "a/c"\n'),
+        ("python", "from a import b\n", "from a import b, c\n"),
+        ("python", "from a import b\n", "from c import d\n"),
+        ("python", "import a\n", "import b\nimport c\n"),
+    ],
+)
+def test_a_change_of_imports_that_asks_for_other_edits_is_no_rule(language: str, before: str, after: str) -> None:
+    with pytest.raises(NoRule, match="only imports changed"):
+        rules_of(language, (before, after))
