@@ -192,10 +192,22 @@ def weigh(candidate: Candidate, plan: Plan) -> Weighed:
         if not free:
             return Weighed(price)
     shaped = shape(candidate.text, hole, snapshot, settings.max_lines) or ""
-    shown = gated(candidate, shaped, hole, snapshot.language, settings) if shaped else None
+    may_show = shaped and (price.hides_nothing or not begins_below(candidate, hole))
+    shown = gated(candidate, shaped, hole, snapshot.language, settings) if may_show else None
     confidence = shown.confidence if shown is not None else first_line_confidence(candidate, shaped)
     line = (shown.text if shown is not None else shaped).strip().partition("\n")[0].rstrip()
     return Weighed(price_of(line, hole, price), shaped, confidence, len(line), shown)
+
+
+def begins_below(candidate: Candidate, hole: Hole) -> bool:
+    """Return whether the model leaves the cursor's empty line empty, and writes only below it.
+
+    So between two functions: what comes next is right a line further down, and would be wrong here. The first line of
+    a body is no such place: there the empty line is only the model's way to the indentation.
+    """
+    first, newline, _ = candidate.text.partition("\n")
+    is_empty = not hole.line_before.strip() and not hole.line_after.strip()
+    return is_empty and hole.cursor_context != "body" and bool(newline) and not first.strip()
 
 
 def _inserts(hole: Hole, settings: Settings) -> bool:
