@@ -27,7 +27,7 @@ from engine.protocol.messages import (
 )
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import Hole, context_budget_of, cut_hole
-from lsp_server.languages.language import Language, balance
+from lsp_server.languages.language import BRACKETS, Language, balance
 from lsp_server.settings import Settings
 from lsp_server.suggest.insertion import COUNTED, GUESSES, LEAST_LINE, is_before_word, likeliest
 from lsp_server.suggest.shape import shape, without_what_follows
@@ -46,6 +46,8 @@ _UNIT = re.compile(
 )
 _MOST_START, _MOST_ENDS = 400, 64
 """Characters of a line in which a start may end, and how many ends are looked at, the worthiest first."""
+_CLOSES = 0.7
+"""How likely a bracket that closes must be right to be shown after a text that is worth showing."""
 _PAIRED = frozenset("()[]{}\"'`")
 _BEGUN_NAME = re.compile(r"[^\W\d]\w*$")
 _REST_OF_NAME = re.compile(r"\w+[^\w\s]*")
@@ -192,10 +194,22 @@ def weigh(candidate: Candidate, plan: Plan) -> Weighed:
         if not free:
             return Weighed(price)
     shaped = shape(candidate.text, hole, snapshot, settings.max_lines) or ""
-    shown = gated(candidate, shaped, hole, snapshot.language, settings) if shaped else None
+    may_show = shaped and (price.hides_nothing or not begins_below(candidate, hole))
+    shown = gated(candidate, shaped, hole, snapshot.language, settings) if may_show else None
     confidence = shown.confidence if shown is not None else first_line_confidence(candidate, shaped)
     line = (shown.text if shown is not None else shaped).strip().partition("\n")[0].rstrip()
     return Weighed(price_of(line, hole, price), shaped, confidence, len(line), shown)
+
+
+def begins_below(candidate: Candidate, hole: Hole) -> bool:
+    """Return whether the model leaves the cursor's empty line empty, and writes only below it.
+
+    So between two functions: what comes next is right a line further down, and would be wrong here. The first line of
+    a body is no such place: there the empty line is only the model's way to the indentation.
+    """
+    first, newline, _ = candidate.text.partition("\n")
+    is_empty = not hole.line_before.strip() and not hole.line_after.strip()
+    return is_empty and hole.cursor_context != "body" and bool(newline) and not first.strip()
 
 
 def _inserts(hole: Hole, settings: Settings) -> bool:
@@ -234,7 +248,10 @@ def gated(candidate: Candidate, text: str, hole: Hole, language: Language, setti
     # The whole line as a start is always worth as much as the line, because nothing is said about its end.
     if whole.text and (whole.worth >= start.worth or start.text == whole.text.partition("\n")[0].rstrip("\r")):
         return Presented(whole.text, is_start=False, confidence=whole.confidence)
-    return Presented(start.text, is_start=True, confidence=start.confidence) if start.text else None
+    if not start.text:
+        return None
+    closed = _closed(candidate, start, text, hole, language, price)
+    return Presented(closed.text, is_start=True, confidence=closed.confidence)
 
 
 def worthy_start(candidate: Candidate, text: str, hole: Hole, language: Language, price: Price) -> Worthy:
@@ -251,6 +268,24 @@ def worthy_start(candidate: Candidate, text: str, hole: Hole, language: Language
             starts.append(Worthy(line[:end], confidence, worth))
     starts.sort(key=lambda start: (start.worth, len(start.text)), reverse=True)
     return next((start for start in starts[:_MOST_ENDS] if _can_end(start.text, hole, language)), Worthy())
+
+
+def _closed(candidate: Candidate, start: Worthy, text: str, hole: Hole, language: Language, price: Price) -> Worthy:
+    """Return `start` with the brackets after it that close open ones of its line, as far as the model is sure of them.
+
+    A wrong text costs much because it was read in vain. A wrong bracket after a right text is one more key to delete.
+    """
+    line, indent, begin = _first_line(candidate, text)
+    if hole.line_after.strip():
+        return start
+    end, confidence = len(start.text), 1.0
+    opened = balance(hole.line_before + start.text, language).opened
+    while opened and line[end : end + 1] == BRACKETS[opened[-1].char]:
+        sure = confidence_between(candidate, begin + len(start.text) - indent, begin + end + 1 - indent)
+        if sure < _CLOSES or start.confidence * sure < (price.least or 0.0):
+            break
+        end, confidence, opened = end + 1, sure, opened[:-1]
+    return attrs.evolve(start, text=line[:end], confidence=start.confidence * confidence)
 
 
 def price_of(line: str, hole: Hole, price: Price) -> Price:

@@ -11,7 +11,7 @@ from engine.protocol.confidence import FREE
 from engine.protocol.editor_messages import quoted
 from engine.protocol.messages import Candidate, Filled, Finish
 from lsp_server.suggest.insertion import is_before_word
-from lsp_server.suggest.pipeline import Plan, is_hasty, present, weigh
+from lsp_server.suggest.pipeline import Plan, begins_below, is_hasty, present, weigh
 from lsp_server.suggest.restraint import Refusal
 
 Cause = Literal["waits", "gone", "only asked", "away", "failed", "dismissed here", "menu", "answered"]
@@ -88,6 +88,8 @@ def _why_hidden(plan: Plan, filled: Filled, is_dearer: bool) -> str:
         before_word = is_before_word(plan.hole)
         where = " directly before this word" if before_word else ": it is there already, or would break the syntax"
         return f"{written} would not fit{where}{end}"
+    if begins_below(candidate, plan.hole):
+        return f"the model leaves this line empty, and writes {text} below it{end}"
     worth, needed = weighed.worth, weighed.needed
     if worth > 0:
         return f"{text} stops where no suggestion may end{end}"

@@ -101,6 +101,23 @@ def test_the_confidence_is_of_what_is_shown_of_the_first_line() -> None:
         assert presented.confidence == pytest.approx(confidence)
 
 
+@pytest.mark.parametrize(
+    ("marked", "last", "sure", "text"),
+    [
+        ("y = len(¦\n", ")", 0.75, "abcdefgh)"),
+        ("y = len(¦\n", ")", 0.65, "abcdefgh"),
+        ("y = [len(¦\n", ")]", 0.75, "abcdefgh)]"),
+        ("y = len(¦\n", ")]", 0.75, "abcdefgh)"),
+        ("y = ¦\n", ")", 0.75, "abcdefgh"),
+        ("y = len(¦)\n", ")", 0.75, "abcdefgh"),
+    ],
+)
+def test_a_start_ends_with_the_brackets_that_close_what_is_open(marked: str, last: str, sure: float, text: str) -> None:
+    one = candidate(["abcdefgh", last, ".i"], [0.95, sure, 0.1])
+    assert shown(one, Settings(gate="normal"), marked=marked) == (text, True), "a wrong one is soon deleted"
+    assert shown(one, Settings(gate=0.9), marked=marked) == ("abcdefgh", True), "a number is for all of the text"
+
+
 def test_a_line_below_is_shown_if_it_adds_to_the_worth() -> None:
     tokens = ["abcde", ".def", "\nxyz = 1", "\n\n  abc = 2", "\nz"]
     lines = ["abcde.def", "\nxyz = 1", "\n\n  abc = 2", "\nz"]

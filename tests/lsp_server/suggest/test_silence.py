@@ -71,6 +71,24 @@ def test_held_back_is_only_what_the_gate_hides(answer: Filled, is_held_back: boo
     assert not Silence.refused("dismissed", "first_name").is_held_back
 
 
+BETWEEN = "class Box:\n    def open(self):\n        self.lid = None\n¦\n    def close(self):\n        pass\n"
+BELOW = filled(["\n", "    def", " lock", "(self):"], [0.99, 0.99, 0.99, 0.99])
+
+
+def test_what_comes_only_below_an_empty_line_is_not_shown_a_line_too_early() -> None:
+    assert line(planned(BETWEEN), BELOW) == 'the model leaves this line empty, and writes "def lock(self):" below it'
+    assert [each.text for each in present(planned(BETWEEN, gate=0), BELOW)] == ["    def lock(self):"], "asked for"
+    after_return = planned(BETWEEN.replace("¦", "\n¦"))
+    at_once = filled(["    def", " lock", "(self):"], [0.99, 0.99, 0.99])
+    assert [each.text for each in present(after_return, at_once)] == ["    def lock(self):"]
+
+
+def test_an_empty_line_at_the_start_of_a_body_leads_to_its_first_line_only() -> None:
+    body = planned("def lock(self):\n    ¦\n")
+    answer = filled(["\n", "    ", "return", " self.lid"], [0.99, 0.99, 0.99, 0.99])
+    assert [each.text for each in present(body, answer)] == ["return self.lid"]
+
+
 def test_what_fits_nowhere_before_a_word_says_so() -> None:
     said = line(planned("total = ¦count\n"), filled(["x = 1"], [0.99]))
     assert said == '"x = 1" would not fit directly before this word'
