@@ -174,6 +174,28 @@ class Seen:
 
 
 @attrs.frozen
+class Rename:
+    """The declaration whose name an example changed; see renames.py.
+
+    `sort` is "local", "member", "global" or "fixture". `digest` names the example's text and `start` the byte of the
+    new name in it, as in Own; `module` is what others import the file as. A member has an `owner` and its `bases`, and
+    `family` are the types of a workspace that have the same member, `rivals` those that declare another one, None if
+    nobody looked. `clash` says why the new name is no free one.
+    """
+
+    sort: str
+    digest: str
+    start: int
+    module: str = ""
+    owner: str = ""
+    bases: frozenset[str] = frozenset()
+    is_function: bool = False
+    family: frozenset[str] = frozenset()
+    rivals: tuple[str, ...] | None = None
+    clash: str = ""
+
+
+@attrs.frozen
 class Rule:
     """An edit of trees: each place that fits `pattern` becomes `template`.
 
@@ -190,7 +212,8 @@ class Rule:
     called and `position` where the code is (None: anywhere), `seen` what its variables are, and `assumed` the names
     that it reads and nothing binds, see doubts.py. `in_annotation` says that Python may not evaluate the example.
     `ending` is the end of the statement around it, if the edit changed that: ";" or "".
-    `wide` says why all places are doubtful, see wide.py.
+    `wide` says why all places are doubtful, see wide.py. `rename` is the declaration whose name it changes, and then
+    the places are its uses.
     """
 
     language: str
@@ -220,6 +243,7 @@ class Rule:
     in_annotation: bool = False
     ending: str | None = None
     wide: str = ""
+    rename: Rename | None = None
 
 
 @attrs.frozen
