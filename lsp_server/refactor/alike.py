@@ -38,9 +38,7 @@ def alike(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seconds: f
     `seconds` no other text is read.
     """
     end = time.monotonic() + seconds
-    wanted = [
-        (rule, leaves) for one in rules for rule in _searched(one) if (leaves := taken_away(rule))
-    ]
+    wanted = [(rule, leaves) for one in rules for rule in _searched(one) if (leaves := taken_away(rule))]
     counts = [0] * len(wanted)
     for path, text in texts if wanted else ():
         if time.monotonic() > end:

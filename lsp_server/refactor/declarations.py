@@ -21,7 +21,7 @@ _CLASS = re.compile(
     r"_(declaration|definition|item|specifier)$|^type_spec$|^class$|^module$"
 )
 _DECLARATOR = re.compile(
-    r"declarator$|_pattern$|^(pattern_list|expression_list|variable_list|variable_name|property_element|typed_parameter"
+    r"(?<!variable_)declarator$|_pattern$|^(pattern_list|expression_list|variable_list|variable_name|property_element|typed_parameter"
     r"|as_pattern_target|qualified_identifier|identifier_list|variable_declaration|default_parameter)$"
 )
 _NOT_A_NAME = frozenset(
@@ -33,7 +33,7 @@ _HOLDER = re.compile(
     r"|^let_|catch|with_item|signature|_item$|^method$|^class$|^module$|specifier$|enumerator$|enum_constant|enum_variant"
     r"|match_arm|^for_range_loop$"
 )
-_ASSIGNS = re.compile(r"^(augmented_)?assignment")
+_ASSIGNS = re.compile(r"^(augmented_|compound_)?assignment")
 _BLOCK = re.compile(
     r"block|compound_statement|^statement_list$|^statements$|_body$|^(for|while|if|switch|match|try|with|using|foreach"
     r"|enhanced_for|catch|do|select|case|communication|expression_case)(_|$)|closure|lambda|arrow_function"
@@ -130,7 +130,7 @@ class Names:
         holder = node.parent
         if holder is None or is_call(holder) or "type_parameter" in holder.kind:
             return None
-        if node.field not in _NOT_A_NAME and _is_parameter(node, holder):
+        if node.field not in _NOT_A_NAME - {"parameters"} and _is_parameter(node, holder):
             return self._parameter(leaf, holder)
         if node.field not in _NAME_FIELDS or not _HOLDER.search(holder.kind):
             return None
@@ -305,7 +305,7 @@ def _climbed(leaf: Node) -> tuple[Node, str, bool]:
 
 
 def _is_parameter(node: Node, holder: Node) -> bool:
-    if is_parameters(holder) or node.field == "parameter":
+    if is_parameters(holder) or node.field in ("parameter", "parameters"):
         return True
     return "parameter" in holder.kind and not holder.kind.startswith("type")
 

@@ -64,7 +64,8 @@ class Lesson:
     `broken` those with a syntax error in them, and `prose` those of texts of several words.
 
     `alike` counts the changes that were widened to one rule with others of the example. `wide` has the widest forms of
-    the small changes, and `renames` a rule for each declaration that got another name. A lesson without changes may still have imports.
+    the small changes, and `renames` a rule for each declaration that got another name. A lesson without changes may
+    still have imports.
     """
 
     learned: tuple[Learned, ...]

@@ -29,9 +29,9 @@ from lsp_server.refactor.import_edits import import_edits
 from lsp_server.refactor.layout import ByteEdit, Output, deleted_line, edits_of, ending_edit, in_order, layout_of
 from lsp_server.refactor.matching import Bound, Match, matches
 from lsp_server.refactor.pattern import Leaf, Pattern, Rule, RuleSet, literals
-from lsp_server.refactor.renames import uses_in
 from lsp_server.refactor.render import File, LeftOut, Place, render
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, indent_unit, parse, syntax_of
+from lsp_server.refactor.uses import uses_in
 
 _WITH_MACROS = frozenset({"rust", "c", "cpp"})
 _FAMILIES = (SCRIPTS, frozenset({"c", "cpp"}))
