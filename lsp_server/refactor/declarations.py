@@ -17,7 +17,7 @@ DeclarationSort = Literal["local", "member", "global"]
 BARE_FIELDS = frozenset({"java", "csharp", "kotlin", "scala", "cpp", "c", "swift"})
 """Languages where a method names the fields of its class without a receiver."""
 _CLASS = re.compile(
-    r"^(abstract_)?(class|struct|interface|trait|enum|union|record|protocol|impl|annotation_type|object|extension)"
+    r"^(abstract_)?(class|struct|interface|trait|enum|union|record|protocol|impl|annotation_type|object|extension|type_alias)"
     r"_(declaration|definition|item|specifier)$|^type_spec$|^class$|^module$"
 )
 _DECLARATOR = re.compile(
@@ -161,18 +161,20 @@ class Names:
                 return Declaration(leaf, "local", above, above.start, holder, is_parameter=True)
         return None
 
-    def _named(self, leaf: Node, holder: Node, qualifier: str, is_called: bool) -> Declaration:
+    def _named(self, leaf: Node, holder: Node, qualifier: str, is_called: bool) -> Declaration | None:
         receiver = holder.child("receiver") if self.language == "go" else None
         if qualifier or receiver is not None:
             names = [one.text for one in receiver.leaves() if is_name(one)] if receiver is not None else [qualifier]
             return Declaration(leaf, "member", holder, 0, holder, names[-1] if names else "", is_called)
         for above in holder.ancestors():
-            if is_function(above) or (above.kind in _BODIES and self.language != "python"):
+            if is_function(above) or above.kind == "object" or (above.kind in _BODIES and self.language != "python"):
                 break
             if is_class(above):
                 return Declaration(
                     leaf, "member", above, 0, holder, class_name(above), is_called, bases=bases_of(above)
                 )
+        if leaf.kind in ("property_identifier", "field_identifier"):
+            return None  # what an object or a type without a name has
         scope = self._scope(holder if not is_called and not is_class(holder) else inner_parent(holder))
         sort: DeclarationSort = "global" if scope is self.syntax.root else "local"
         start = holder.end if _AFTER.search(holder.kind) else leaf.start
@@ -190,6 +192,11 @@ class Names:
             if is_function(above):
                 return above
         return self.syntax.root
+
+
+def is_prototype(one: Declaration) -> bool:
+    """Return whether a declaration of C only says that a function is elsewhere."""
+    return one.is_function and one.holder.kind == "declaration"
 
 
 _TABLES: "WeakKeyDictionary[Syntax, Names]" = WeakKeyDictionary()

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 
 import attrs
 
-from lsp_server.refactor.declarations import Declaration, Names, is_member, names_of
+from lsp_server.refactor.bindings import needs_declaration
+from lsp_server.refactor.declarations import Declaration, Names, is_class, is_member, names_of
 from lsp_server.refactor.difference import Change
 from lsp_server.refactor.grammar import is_name, is_string_content
 from lsp_server.refactor.pattern import Leaf, Rename, Rule
 from lsp_server.refactor.syntax import Node, Syntax
 from lsp_server.refactor.uses import Uses, is_fixture
 
+_WITH_OVERLOADS = frozenset({"java", "csharp", "kotlin", "scala", "swift"})
 _FOLDER_MODULES = frozenset({"__init__", "index", "mod", "lib"})
 
 
@@ -65,10 +67,12 @@ def _renamed(change: Change) -> list[tuple[Node, Node]]:
 
 def _rule(one: Declaration, new: Node, names: Names, after: Syntax, path: str) -> Rule:
     old = one.leaf
-    sort = "fixture" if is_fixture(one) and after.language.id == "python" else one.sort
+    sort = "fixture" if is_fixture(one) and names.language == "python" else one.sort
+    sort = "file" if sort == "global" and _is_of_file(one, names.language) else sort
     folder, _, name = path.rpartition("/")
     module = name.partition(".")[0]
-    module = folder.rpartition("/")[2] if module in _FOLDER_MODULES else module
+    is_folder = module in _FOLDER_MODULES or names.language == "go"
+    module = folder.rpartition("/")[2] if is_folder else module
     rename = Rename(
         sort,
         hashlib.sha256(after.data).hexdigest(),
@@ -84,9 +88,23 @@ def _rule(one: Declaration, new: Node, names: Names, after: Syntax, path: str) -
     return Rule(names.language, (leaf,), (attrs.evolve(leaf, text=new.text),), rename=rename)
 
 
+def _is_of_file(one: Declaration, language: str) -> bool:
+    """Return whether no other file can use a global: a static one of C, a variable of a script."""
+    storage = [child for child in one.holder.children if "storage" in child.kind]
+    is_static = any(leaf.text == "static" for child in storage for leaf in child.leaves())
+    is_variable = not one.is_function and not is_class(one.holder)
+    return is_static or (is_variable and language != "python" and not needs_declaration(language))
+
+
 def _clash(one: Declaration, new: str, names: Names) -> str:
     """Return why a declaration cannot have a name without a doubt; "" if nothing else has it there."""
     if one.sort == "member":
+        if (
+            names.language in _WITH_OVERLOADS
+            and one.is_function
+            and sum(other is one for other in names.declared(one.leaf.text).values()) > 1
+        ):
+            return f"`{one.owner}` has several methods of this name"
         is_known = any(other.owner == one.owner for other in names.declared(new).values() if other.sort == "member")
     else:
         inside = (leaf for leaf in names.leaves(new) if one.scope.start <= leaf.start < one.scope.end)

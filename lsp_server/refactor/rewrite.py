@@ -194,10 +194,11 @@ class _Rewriting:
         digest = hashlib.sha256(plain).hexdigest()
         for rule in self._renames:
             for use in uses_in(rule, self._syntax, rule.rename is not None and rule.rename.digest == digest):
-                leaf, name = use.leaf, rule.template[0]
+                leaf, old, name = use.leaf, rule.pattern[0], rule.template[0]
+                assert isinstance(old, Leaf)
                 assert isinstance(name, Leaf)
                 text = attrs.evolve(name, text=f"{use.before}{name.text}{use.behind}")
-                match = Match((leaf,), (Bound(rule.pattern[0], leaf.start, leaf.end, (leaf,)),))
+                match = Match((leaf,), (Bound(old, leaf.start, leaf.end, (leaf,)),))
                 used = attrs.evolve(rule, template=(text,))
                 yield Place(used, match, layout_of(used), use.doubt)
 

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.declarations import BARE_FIELDS, Declaration, names_of
+from lsp_server.refactor.bindings import NAMES_ALL
+from lsp_server.refactor.declarations import BARE_FIELDS, Declaration, is_prototype, names_of
 from lsp_server.refactor.pattern import Leaf, Rename, Rule, RuleSet, items
 from lsp_server.refactor.rewrite import fits_language
 from lsp_server.refactor.syntax import parse
 
 _APART = frozenset({"rust", "java"})
 """Languages where a field and a method of one name are two things."""
-_MODULES = frozenset({"python", "javascript", "typescript", "typescriptreact"})
-"""Languages where an import says which file a global is of."""
 
 
 def has_renames(rules: Sequence[RuleSet]) -> bool:
@@ -50,7 +49,7 @@ def with_rivals(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seco
 
 
 def _is_wanted(rule: Rule) -> bool:
-    return rule.rename is not None and rule.rename.sort != "local"
+    return rule.rename is not None and rule.rename.sort not in ("local", "file")
 
 
 def _name(rule: Rule) -> str:
@@ -62,17 +61,18 @@ def _settled(rule: Rule, declared: Sequence[Declaration]) -> Rule:
     rename = rule.rename
     assert rename is not None
     if rename.sort != "member":
-        others = [one for one in declared if one.sort == "global"]
         # An import says which file a name is of, and a fixture of a nearer file hides that of a farther one.
-        is_apart = rule.language in _MODULES or rename.sort == "fixture"
-        rivals = [] if is_apart else [one for one in others if one.holder.child("body") is not None]
-        return attrs.evolve(rule, rename=attrs.evolve(rename, rivals=("another file",) if rivals else ()))
+        is_apart = rule.language in NAMES_ALL or rename.sort == "fixture"
+        others = [one for one in declared if one.sort == "global" and not is_prototype(one)]
+        return attrs.evolve(
+            rule, rename=attrs.evolve(rename, rivals=("another file",) if others and not is_apart else ())
+        )
     members = [one for one in declared if one.sort == "member"]
     if rule.language in _APART:
         members = [one for one in members if one.is_function == rename.is_function]
     if rule.language in BARE_FIELDS and not rename.is_function:
-        rivals = tuple(sorted({one.owner for one in members} - rename.family))  # a field hides that of a base
-        return attrs.evolve(rule, rename=attrs.evolve(rename, rivals=rivals))
+        hidden = tuple(sorted({one.owner for one in members} - rename.family))  # a field hides that of a base
+        return attrs.evolve(rule, rename=attrs.evolve(rename, rivals=hidden))
     family, size = _joined(rename, rename.family, members), 0
     while len(family) > size:
         size, family = len(family), _joined(rename, family, members)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import NAMES_ALL, ImportPart, imports_of
+from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, ImportPart, imports_of
 from lsp_server.refactor.declarations import (
     BARE_FIELDS,
     Declaration,
@@ -13,6 +13,7 @@ from lsp_server.refactor.declarations import (
     bases_of,
     class_around,
     is_member,
+    is_prototype,
     names_of,
     owner_around,
     receiver,
@@ -46,7 +47,7 @@ def uses_in(rule: Rule, syntax: Syntax, own: bool) -> list[Use]:
     assert rule.rename is not None
     if own:
         return _own_uses(rule, rule.rename.start, syntax)
-    return [] if rule.rename.sort == "local" else list(Uses(rule, names_of(syntax), None).all())
+    return [] if rule.rename.sort in ("local", "file") else list(Uses(rule, names_of(syntax), None).all())
 
 
 def _words(rule: Rule) -> tuple[str, str]:
@@ -90,8 +91,14 @@ class Uses:
         self._language = names.language
         sort = {"local": self._local, "member": self._member, "fixture": self._fixture}
         self._classify: Callable[[Node], str | None] = sort.get(rename.sort, self._global)
-        clashes = own is None and rename.sort != "member" and any(not is_member(one) for one in names.leaves(new))
-        self._clash = f"`{new}` is something else there" if clashes else rename.clash if own is not None else ""
+        clashes = own is None and rename.sort != "member" and any(map(_is_free, names.leaves(new)))
+        self._clash = (
+            f"`{new}` is something else there"
+            if clashes
+            else rename.clash
+            if own is not None or rename.sort == "member"
+            else ""
+        )
 
     def all(self) -> Iterator[Use]:
         """Yield the uses in their order. Those that a text names too are all doubtful."""
@@ -152,8 +159,7 @@ class Uses:
             return self._of_module(leaf)
         found = self._names.resolved(leaf)
         if found is not None:
-            is_prototype = found.sort == "global" and "body" not in {child.field for child in found.holder.children}
-            return self._rivalry() if is_prototype and self._language in ("c", "cpp") else None
+            return self._rivalry() if found.sort == "global" and is_prototype(found) else None
         if parts:
             return None if any(part.what.alias for part in parts) else self._rivalry()
         return self._rivalry() if self._language not in NAMES_ALL else None
@@ -164,7 +170,7 @@ class Uses:
 
     def _is_module(self, part: ImportPart) -> bool:
         last = re.split(r"[./]", re.sub(r"\.[cm]?[jt]sx?$", "", part.what.source))[-1]
-        return not self._rename.module or last == self._rename.module
+        return bool(last) and last == self._rename.module
 
     def _imported(self, leaf: Node, parts: Sequence[ImportPart]) -> str | None:
         for part in parts:
@@ -180,8 +186,7 @@ class Uses:
         part = next((one for one in self._imports.parts if last and one.what.bound == last[0]), None)
         if part is None:
             return None
-        is_here = self._is_module(part) or part.what.name == self._rename.module or self._language not in NAMES_ALL
-        return self._rivalry() if is_here else None
+        return self._rivalry() if self._is_module(part) or part.what.name == self._rename.module else None
 
     def _fixture(self, leaf: Node) -> str | None:
         names = self._names
@@ -202,6 +207,8 @@ class Uses:
         return "it is the parameter of a function that is no test and no fixture" if self._own is not None else None
 
     def _rivalry(self) -> str:
+        if self._own is None and self._old in BROUGHT:
+            return f"the language has `{self._old}` too"
         if self._rename.rivals is None:
             return "" if self._own is not None else "nobody looked for other declarations of this name"
         return f"`{self._rename.rivals[0]}` declares `{self._old}` too" if self._rename.rivals else ""
@@ -312,6 +319,10 @@ _PARTS_OF_KEYS = frozenset(
     | {"keyed_element", "literal_element", "identifier", "field_identifier", "shorthand_field_identifier"}
     | {"keyword_argument", "property_identifier", "type_identifier"}
 )
+
+
+def _is_free(leaf: Node) -> bool:
+    return not is_member(leaf) and not is_string_content(leaf)
 
 
 def _is_shorthand(leaf: Node) -> bool:

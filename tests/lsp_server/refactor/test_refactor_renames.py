@@ -232,3 +232,27 @@ def test_a_method_that_another_class_has_too_is_doubtful(
     assert found[f"x{path}"].edit.applied("").count("load_each") == 1
     assert not found[path].edit.edits
     assert [one.reason for one in found[path].edit.left_out] == [f"{DOUBTFUL}`B` declares `load_all` too"]
+
+
+NEVER = [
+    ("go", {"p/a.go": "package p\n\nfunc New() int { return 1 }\n", "q/b.go": 'package q\n\nimport "errors"\n\nvar e = errors.New("x")\n'}, "New", "Make"),
+    ("c", {"a.c": "static int read_all(int x) { return x; }\n", "b.c": "int f(void) { return read_all(2); }\n"}, "read_all", "take_all"),
+    ("php", {"a.php": "<?php\n$the_one = 1;\n", "b.php": "<?php\n$a = $the_one;\n"}, "the_one", "the_two"),
+    ("typescript", {"a.ts": "type A = { load_all: number };\nfunction f(load_all: A) { return load_all; }\n", "b.ts": "const load_all = 1;\ng(load_all);\n"}, "load_all", "load_each"),
+    ("python", {"a.py": "import b\n\n\ndef read_all():\n    return 1\n", "b.py": "def read_all():\n    return read_all()\n"}, "read_all", "take_all"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "files", "old", "new"), NEVER, ids=[row[0] for row in NEVER])
+def test_the_same_name_of_something_else_is_never_edited(
+    tmp_path: Path, name: str, files: dict[str, str], old: str, new: str
+) -> None:
+    assert not any(one.edit.edits for one in workspace(tmp_path, name, files, old, new).values())
+
+
+def test_several_methods_of_one_name_are_doubtful() -> None:
+    before = "class A {\n    int load(int a) { return load(1); }\n    int load(long a) { return 2; }\n}\n"
+    after = before.replace("load(int", "take(int")
+    edit = sure_edit("java", after, (before, after))
+    assert not edit.edits
+    assert doubts(edit) == ["`A` has several methods of this name"] * 2
