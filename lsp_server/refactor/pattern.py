@@ -178,9 +178,9 @@ class Rename:
     """The declaration whose name an example changed; see renames.py.
 
     `sort` is "local", "member", "global", "fixture", or "file" for a global that no other file can use. `digest` names
-    the example's text and `start` the byte of the new name in it, as in Own; `module` is what others import the file as. A member has an `owner` and its `bases`, and
-    `family` are the types of a workspace that have the same member, `rivals` those that declare another one, None if
-    nobody looked. `clash` says why the new name is no free one.
+    the example's text and `start` the byte of the new name in it, as in Own; `module` is what others import the
+    file as. A member has an `owner` and its `bases`, and `family` are the types of a workspace that have the same
+    member, `rivals` those that declare another one, None if nobody looked. `clash` says why the new name is not free.
     """
 
     sort: str

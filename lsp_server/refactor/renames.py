@@ -67,7 +67,7 @@ def _renamed(change: Change) -> list[tuple[Node, Node]]:
 
 def _rule(one: Declaration, new: Node, names: Names, after: Syntax, path: str) -> Rule:
     old = one.leaf
-    sort = "fixture" if is_fixture(one) and names.language == "python" else one.sort
+    sort: str = "fixture" if is_fixture(one) and names.language == "python" else one.sort
     sort = "file" if sort == "global" and _is_of_file(one, names.language) else sort
     folder, _, name = path.rpartition("/")
     module = name.partition(".")[0]

@@ -92,13 +92,8 @@ class Uses:
         sort = {"local": self._local, "member": self._member, "fixture": self._fixture}
         self._classify: Callable[[Node], str | None] = sort.get(rename.sort, self._global)
         clashes = own is None and rename.sort != "member" and any(map(_is_free, names.leaves(new)))
-        self._clash = (
-            f"`{new}` is something else there"
-            if clashes
-            else rename.clash
-            if own is not None or rename.sort == "member"
-            else ""
-        )
+        known = rename.clash if own is not None or rename.sort == "member" else ""
+        self._clash = f"`{new}` is something else there" if clashes else known
 
     def all(self) -> Iterator[Use]:
         """Yield the uses in their order. Those that a text names too are all doubtful."""
@@ -310,7 +305,9 @@ class Uses:
             known = fields[0] if len(fields) == 1 else None
         if known is None:
             return set()
-        parts = [one for one in known.holder.children if one.field != "body"]
+        holder = known.holder
+        above = holder.parent if holder.kind == "variable_declarator" else None  # the type is before it
+        parts = [one for top in (holder, above) if top is not None for one in top.children if one.field != "body"]
         return {leaf.text for part in parts for leaf in part.leaves() if is_name(leaf)}
 
 

@@ -173,11 +173,13 @@ OTHERS = [
         {
             "Clinic.java": "interface Clinic {\n    Owner load_all(int id);\n}\n",
             "Jdbc.java": "class Jdbc implements Clinic {\n    public Owner load_all(int id) { return load_all(id + 1); }\n}\n",
+            "Test.java": "class Test {\n    Clinic clinic;\n    void load_all() { this.clinic.load_all(1); }\n}\n",
             "Use.java": "class Use {\n    private Clinic clinic;\n    void f(Clinic c) { this.clinic.load_all(1); c.load_all(load_all); g.load_all = 3; }\n}\n",
         },
         {
             "Clinic.java": "interface Clinic {\n    Owner load_each(int id);\n}\n",
             "Jdbc.java": "class Jdbc implements Clinic {\n    public Owner load_each(int id) { return load_each(id + 1); }\n}\n",
+            "Test.java": "class Test {\n    Clinic clinic;\n    void load_all() { this.clinic.load_each(1); }\n}\n",
             "Use.java": "class Use {\n    private Clinic clinic;\n    void f(Clinic c) { this.clinic.load_each(1); c.load_each(load_all); g.load_all = 3; }\n}\n",
         },
     ),
