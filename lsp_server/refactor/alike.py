@@ -38,7 +38,7 @@ def alike(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seconds: f
     rule is not of one. After `seconds` no other text is read.
     """
     end = time.monotonic() + seconds
-    wanted = [(rule, leaves) for one in rules for rule in one.rules if (leaves := taken_away(rule))]
+    wanted = [(rule, leaves) for one in rules for rule in _searched(one) if (leaves := taken_away(rule))]
     counts = [0] * len(wanted)
     for path, text in texts if wanted else ():
         if time.monotonic() > end:
@@ -59,6 +59,11 @@ def alike(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seconds: f
             words = " ".join(leaf.text for leaf in leaves)
             places = "1 more place has" if count == 1 else f"{count:,} more places have"
             yield f"{places} `{words}` in other code than the example: give one of them as an example too"
+
+
+def _searched(rules: RuleSet) -> list[Rule]:
+    """Return the rules whose old code is looked for: another local of a name that a local had is none of them."""
+    return [rule for rule in rules.rules if rule.rename is None or rule.rename.sort != "local"]
 
 
 def _callee(side: Sequence[Item]) -> list[str]:

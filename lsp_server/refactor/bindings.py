@@ -229,7 +229,7 @@ class Scopes:
     def binding(self, name: str, node: Node) -> Binding:
         """Return what a name is at a node."""
         for above in around(node):
-            kind = self._names(above).get(name) if _is_function(above) else None
+            kind = self._names(above).get(name) if is_function(above) else None
             if kind is not None:
                 return Binding(kind)
             if above.kind in _CLASS_BODIES and self._has_bare_fields and name in self._fields(above):
@@ -245,7 +245,7 @@ class Scopes:
         inside = list(around(node))
         for above in node.ancestors():
             is_inside = above in inside or binds(node, above) == "parameter"
-            if is_inside and _is_function(above) and name in self._names(above):
+            if is_inside and is_function(above) and name in self._names(above):
                 return above
         return None
 
@@ -272,7 +272,8 @@ class Scopes:
         return known
 
 
-def _is_function(node: Node) -> bool:
+def is_function(node: Node) -> bool:
+    """Return whether a node is a function with parameters or a body."""
     if node.kind.endswith("declarator"):
         return False  # C has a function's name and parameters in a node of their own
     return node.named and bool(node.children) and any(word in node.kind for word in _FUNCTION) and is_scope(node)
@@ -294,7 +295,7 @@ def _own_leaves(scope: Node) -> Iterator[Node]:
         if not node.children:
             if is_name(node):
                 yield node
-        elif node is not scope and (_is_function(node) or ("class" in node.kind and is_definition(node))):
+        elif node is not scope and (is_function(node) or ("class" in node.kind and is_definition(node))):
             name = node.child("name")
             if name is not None and not name.children:
                 yield name

@@ -190,7 +190,8 @@ def _rules(
 
 def _read(example: tuple[Path, Path]) -> Example:
     try:
-        return Example(*(path.read_bytes().decode("utf-8-sig") for path in example))
+        before, after = (path.read_bytes().decode("utf-8-sig") for path in example)
+        return Example(before, after, example[1].as_posix())
     except (OSError, UnicodeDecodeError) as error:
         names = " and ".join(map(str, example))
         raise NoRule(f"{names} cannot be read ({type(error).__name__}); give two UTF-8 files") from error

@@ -93,10 +93,11 @@ class NoRule(MidspanError):
 
 @attrs.frozen
 class Example:
-    """A text before and after an edit: a whole file or a piece of code."""
+    """A text before and after an edit: a whole file or a piece of code. `path` is the file's, "" if there is none."""
 
     before: str
     after: str
+    path: str = ""
 
 
 def parsed(example: Example, language: Language) -> tuple[Syntax, Syntax]:
@@ -240,7 +241,7 @@ def changed_files(folder: Path, revision: str) -> list[ChangedFile]:
         if "\r\n" in after and "\r\n" not in before:  # git converts line ends for some
             before = before.replace("\n", "\r\n")
         if before != after:
-            files.append(ChangedFile(one.path, Example(before, after)))
+            files.append(ChangedFile(one.path, Example(before, after, one.path)))
     return files
 
 

@@ -35,6 +35,7 @@ from lsp_server.refactor.pattern import (
     variables,
     weight,
 )
+from lsp_server.refactor.renames import renames_of
 from lsp_server.refactor.surroundings import needs_of, uses_of
 from lsp_server.refactor.syntax import Node, Syntax, indent_unit
 from lsp_server.refactor.unify import unify
@@ -65,7 +66,8 @@ class Lesson:
     `broken` those with a syntax error in them, and `prose` those of texts of several words.
 
     `alike` counts the changes that were widened to one rule with others of the example. `wide` has the widest forms of
-    the small changes. A lesson without changes may still have imports: `import_rules` if nothing else changed.
+    the small changes, and `renames` a rule for each declaration that got another name. A lesson without changes may
+    still have imports: `import_rules` if nothing else changed.
     """
 
     learned: tuple[Learned, ...]
@@ -78,6 +80,7 @@ class Lesson:
     prose: int = 0
     wide: tuple[Rule, ...] = ()
     import_rules: ImportRules = _NO_IMPORTS
+    renames: tuple[Rule, ...] = ()
 
     @property
     def reasons(self) -> list[str]:
@@ -88,15 +91,19 @@ class Lesson:
         return reasons + ["a change is too small to say where else it belongs"] * self.small
 
 
-def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: bool = False) -> Lesson:
+def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: bool = False, path: str = "") -> Lesson:
     """Return what an example says. `is_code` says that it is no whole text, but what a person gave to look for.
 
-    With `has_widest` the rules have their widest forms.
+    With `has_widest` the rules have their widest forms, and renamed declarations of the file `path` rules of their own.
     """
     found = difference(before, after)
     has_errors = before.errors + after.errors > 0
     whole = [change for change in found.changes if not (has_errors and _is_broken(change))]
     changes = whole if is_code else [change for change in whole if not is_prose(change)]
+    prose, renames = len(whole) - len(changes), list[Rule]()
+    if has_widest:
+        renames, named = renames_of(changes, before, after, path)
+        changes = [change for change in changes if not any(change is one for one in named)]
     ones = [_learn_change(change, before, after, is_code, has_widest) for change in changes]
     learned: list[Learned] = []
     for one in ones:
@@ -106,13 +113,23 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     alone = [change for change, one in zip(changes, ones, strict=True) if one is None and has_widest]
     wide = tuple(rule for change in alone if (rule := _wide_rule(change, before, after)) is not None)
     alike = len(ones) - small - len(learned)
-    broken, prose = len(found.changes) - len(whole), len(whole) - len(changes)
+    broken = len(found.changes) - len(whole)
     spans = tuple((change.after[0].start, change.after[-1].end) for change in found.changes if change.after)
     own = Own(hashlib.sha256(after.data).hexdigest(), spans)
     has_imports_alone = has_widest and not found.changes and not found.insertions
-    rules = import_rules(before, after) if has_imports_alone else _NO_IMPORTS
-    imports = import_edit(before, after)
-    return Lesson(tuple(learned), imports, found.insertions, small, alike, own, broken, prose, wide, rules)
+    return Lesson(
+        tuple(learned),
+        import_edit(before, after),
+        found.insertions,
+        small,
+        alike,
+        own,
+        broken,
+        prose,
+        wide,
+        import_rules(before, after) if has_imports_alone else _NO_IMPORTS,
+        tuple(renames),
+    )
 
 
 def _is_broken(change: Change) -> bool:
@@ -133,8 +150,8 @@ def learn(examples: Iterable[Example], language: Language) -> RuleSet:
     reasons: list[str] = []
     for example in examples:
         before, after = parsed(example, language)
-        one = lesson(before, after, has_widest=True)
-        if after.errors > before.errors or ((before.errors or after.errors) and not one.learned):
+        one = lesson(before, after, has_widest=True, path=example.path)
+        if after.errors > before.errors or ((before.errors or after.errors) and not (one.learned or one.renames)):
             reasons.append(f"the example has syntax errors in {language.id}")
         else:
             lessons.append(one)
@@ -153,16 +170,17 @@ def learned_set(lessons: Sequence[Lesson], language: Language, reasons: Sequence
             put(learned, each)
     widest_forms = [one.wide for one in learned if one.wide is not None and not has_same_sides(one.wide, one.rule)]
     sure, wide = sure_and_wide([*widest_forms, *(rule for one in lessons for rule in one.wide)])
-    if not learned and not wide and not sure:
+    renames = [rule for one in lessons for rule in one.renames]
+    if not learned and not wide and not sure and not renames:
         joint = joined_rules([one.import_rules for one in lessons])
         sure, wide = joint.sure, joint.wide
         imports = ImportEdit(removed=joint.renamed) if sure else imports
-    if not learned and not wide and not sure:
+    if not learned and not wide and not sure and not renames:
         if not said and (imports.added or imports.removed):
             raise NoRule("no rule: only imports changed; change a place that uses them too")
         reason = said[0] if said else "both sides of the example are equal"
         raise NoRule(f"no rule: {reason}; give an example of a changed call, expression or statement")
-    rules = (*(one.rule for one in learned), *sure)
+    rules = (*(one.rule for one in learned), *sure, *renames)
     return RuleSet(language.id, rules, imports, tuple(dict.fromkeys(said)), tuple(one.own for one in lessons), wide)
 
 

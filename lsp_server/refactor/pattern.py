@@ -179,6 +179,28 @@ ImportSort = Literal["", "name", "statement", "relative", "removal"]
 
 
 @attrs.frozen
+class Rename:
+    """The declaration whose name an example changed; see renames.py.
+
+    `sort` is "local", "member", "global", "fixture", or "file" for a global that no other file can use. `digest` names
+    the example's text and `start` the byte of the new name in it, as in Own; `module` is what others import the
+    file as. A member has an `owner` and its `bases`, and `family` are the types of a workspace that have the same
+    member, `rivals` those that declare another one, None if nobody looked. `clash` says why the new name is not free.
+    """
+
+    sort: str
+    digest: str
+    start: int
+    module: str = ""
+    owner: str = ""
+    bases: frozenset[str] = frozenset()
+    is_function: bool = False
+    family: frozenset[str] = frozenset()
+    rivals: tuple[str, ...] | None = None
+    clash: str = ""
+
+
+@attrs.frozen
 class Rule:
     """An edit of trees: each place that fits `pattern` becomes `template`.
 
@@ -196,6 +218,7 @@ class Rule:
     that it reads and nothing binds, see doubts.py. `in_annotation` says that Python may not evaluate the example.
     `ending` is the end of the statement around it, if the edit changed that: ";" or "".
     `wide` says why all places are doubtful, see wide.py. `imports` says what a rule of imports does, "" for others.
+    `rename` is the declaration whose name it changes, and then the places are its uses.
     """
 
     language: str
@@ -226,6 +249,7 @@ class Rule:
     ending: str | None = None
     wide: str = ""
     imports: ImportSort = ""
+    rename: Rename | None = None
 
 
 @attrs.frozen

@@ -28,10 +28,11 @@ from lsp_server.refactor.file_edit import (
 from lsp_server.refactor.import_edits import import_edits
 from lsp_server.refactor.import_rules import is_other_name
 from lsp_server.refactor.layout import ByteEdit, Output, deleted_line, edits_of, ending_edit, in_order, layout_of
-from lsp_server.refactor.matching import Match, matches
+from lsp_server.refactor.matching import Bound, Match, matches
 from lsp_server.refactor.pattern import Leaf, Pattern, Rule, RuleSet, literals
 from lsp_server.refactor.render import File, LeftOut, Place, render
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, indent_unit, parse, syntax_of
+from lsp_server.refactor.uses import uses_in
 
 _WITH_MACROS = frozenset({"rust", "c", "cpp"})
 _FAMILIES = (SCRIPTS, frozenset({"c", "cpp"}))
@@ -58,7 +59,7 @@ def _patterns(rule: Rule) -> Iterator[Sequence[Pattern]]:
 def _may_have_place(rule: Rule, tree: tree_sitter.Tree, data: bytes, language: Language) -> bool:
     """Return whether a file may have a place of a rule, or something that looks like one."""
     words = other_syntax(rule)
-    if language.id in _WITH_MACROS or (words is not None and words.search(data)):
+    if rule.rename is not None or language.id in _WITH_MACROS or (words is not None and words.search(data)):
         return True
     return any(may_have_place(pattern, tree, data, language) for pattern in _patterns(rule))
 
@@ -92,8 +93,9 @@ def rewrite(
 
 class _Rewriting:
     def __init__(self, rules: RuleSet, fitting: Sequence[Rule], source: Source, syntax: Syntax) -> None:
-        self._rules, self._fitting = rules, fitting
+        self._rules, self._fitting = rules, [rule for rule in fitting if rule.rename is None]
         self._source, self._syntax = source, syntax
+        self._renames = [rule for rule in fitting if rule.rename is not None]
         self._scopes = Scopes(syntax, imports_of(syntax))
         self._digest = digest_of(source.text)
         self._own = _own_spans(rules, source)
@@ -177,11 +179,29 @@ class _Rewriting:
                 elif not any(_clash(match, other) for other in taken.touching(match.start, match.end)):
                     found.append(place)
                     taken.add(match)
+        for place in self._renamed():
+            if not any(_clash(place.match, other) for other in taken.touching(place.match.start, place.match.end)):
+                found.append(place)
+                taken.add(place.match)
         for rule in self._fitting:
             if not rule.wide:
                 self._leave_out_near(rule, taken)
         found = self._without_empty_bodies(found)
         return sorted(found, key=lambda place: (place.match.start, -place.match.end))
+
+    def _renamed(self) -> Iterator[Place]:
+        """Yield the uses of the declarations that the example renamed."""
+        plain = self._source.data.replace(b"\r\n", b"\n") if self._renames else b""
+        digest = hashlib.sha256(plain).hexdigest()
+        for rule in self._renames:
+            for use in uses_in(rule, self._syntax, rule.rename is not None and rule.rename.digest == digest):
+                leaf, old, name = use.leaf, rule.pattern[0], rule.template[0]
+                assert isinstance(old, Leaf)
+                assert isinstance(name, Leaf)
+                text = attrs.evolve(name, text=f"{use.before}{name.text}{use.behind}")
+                match = Match((leaf,), (Bound(old, leaf.start, leaf.end, (leaf,)),))
+                used = attrs.evolve(rule, template=(text,))
+                yield Place(used, match, layout_of(used), use.doubt)
 
     def _doubt(self, rule: Rule, match: Match) -> str:
         return doubt_of(rule, match, self._scopes, self._own, has_errors=self._syntax.errors > 0)

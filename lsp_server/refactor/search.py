@@ -6,7 +6,7 @@ import logging
 import pickle
 import re
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeVar, TypeVarTuple
@@ -14,13 +14,14 @@ from typing import Any, TypeVar, TypeVarTuple
 import attrs
 
 from engine.errors import MidspanError
-from engine.reading import decode, is_foreign, read_bytes
+from engine.reading import decode, is_foreign, read_bytes, read_text
 from lsp_server.documents.source import Source
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.doubts import ALL_BUT_WIDE, Beside
 from lsp_server.refactor.file_edit import Block, FileEdit, Omission, Span, blocks_of
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.rewrite import fits_language, may_fit, rewrite
+from lsp_server.refactor.rivals import has_renames, with_rivals
 from lsp_server.refactor.worker_process import COMMAND, LENGTH, framed
 
 _logger = logging.getLogger(__name__)
@@ -256,6 +257,8 @@ async def search(
     progress = Progress(min(len(targets), caps.files))
     if len(targets) > caps.files:
         progress.reached.append(f"only the first {caps.files} of {len(targets)} files were searched")
+    if has_renames(rules):
+        rules = await asyncio.to_thread(with_rivals, rules, _texts(targets[: caps.files]), caps.seconds / 2)
     examine = functools.partial(examined, rules, beside=beside)
     chunks = _chunks(targets[: caps.files])
     found: list[Found] = []
@@ -276,6 +279,13 @@ async def search(
             if ended:
                 break
     return sorted(found, key=lambda one: (one.target.folder, one.target.path)), progress
+
+
+def _texts(targets: Sequence[Target]) -> Iterator[tuple[str, str]]:
+    for one in targets:
+        text = one.text if one.text is not None else read_text(one.folder, one.path)
+        if text is not None:
+            yield one.path, text
 
 
 def _chunks(targets: Sequence[Target]) -> list[Sequence[Target]]:

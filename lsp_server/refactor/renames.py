@@ -1,0 +1,112 @@
+"""The declarations that an example gave another name, each as a rule whose places are its uses."""
+
+import hashlib
+from collections.abc import Sequence
+
+import attrs
+
+from lsp_server.refactor.bindings import needs_declaration
+from lsp_server.refactor.declarations import Declaration, Names, is_class, is_member, names_of
+from lsp_server.refactor.difference import Change
+from lsp_server.refactor.grammar import is_name, is_string_content
+from lsp_server.refactor.pattern import Leaf, Rename, Rule
+from lsp_server.refactor.syntax import Node, Syntax
+from lsp_server.refactor.uses import Uses, is_fixture
+
+_WITH_OVERLOADS = frozenset({"java", "csharp", "kotlin", "scala", "swift"})
+_FOLDER_MODULES = frozenset({"__init__", "index", "mod", "lib"})
+
+
+def renames_of(changes: Sequence[Change], before: Syntax, after: Syntax, path: str) -> tuple[list[Rule], list[Change]]:
+    """Return a rule for each declaration whose name alone changed, and the changes that say no more than that."""
+    pairs = [(change, pair) for change in changes if (pair := _renamed(change))]
+    names, rules = names_of(before), dict[tuple[str, str], Rule]()
+    declaring: list[tuple[Change, Declaration]] = []
+    declared = {(old.text, new.text) for _, renamed in pairs for old, new in renamed if _declared(old, names)}
+    for change, renamed in pairs:
+        if any((old.text, new.text) not in declared for old, new in renamed):
+            continue  # more than a declaration's name changed
+        for old, new in renamed:
+            one = _declared(old, names)
+            if one is not None and (old.text, new.text) not in rules:
+                rules[old.text, new.text] = _rule(one, new, names, after, path)
+                declaring.append((change, one))
+    kept = [change for change, one in declaring if one.sort == "member" and one.is_function and one.bases]
+    said = [change for change, _ in declaring]
+    followed: set[int] = set()
+    if len(pairs) > len(said):
+        for rule, (_, one) in zip(rules.values(), declaring, strict=True):
+            uses = Uses(rule, names, one).all()
+            followed |= {use.leaf.start for use in uses if not use.doubt}
+    said += [change for change, renamed in pairs if renamed and all(old.start in followed for old, _ in renamed)]
+    return list(rules.values()), [change for change in said if not any(change is one for one in kept)]
+
+
+def _declared(leaf: Node, names: Names) -> Declaration | None:
+    """Return the declaration that begins with a name; None if it is a use, or sets anew what is declared before it."""
+    one = names.declared(leaf.text).get(leaf.start)
+    return one if one is not None and one.leaf is leaf else None
+
+
+def _renamed(change: Change) -> list[tuple[Node, Node]]:
+    """Return the names that a change puts in the place of others; empty if it does more than that."""
+    old = [leaf for node in change.before for leaf in node.leaves()]
+    new = [leaf for node in change.after for leaf in node.leaves()]
+    if len(old) != len(new):
+        return []
+    found: list[tuple[Node, Node]] = []
+    for one, other in zip(old, new, strict=True):
+        if one.text == other.text and one.kind == other.kind:
+            continue
+        is_plain = one.kind == other.kind and other.text.strip("_$") and other.text.isidentifier()
+        if not is_plain or not (is_name(one) or one.kind.startswith("shorthand_")):
+            return []
+        found.append((one, other))
+    return found
+
+
+def _rule(one: Declaration, new: Node, names: Names, after: Syntax, path: str) -> Rule:
+    old = one.leaf
+    sort: str = "fixture" if is_fixture(one) and names.language == "python" else one.sort
+    sort = "file" if sort == "global" and _is_of_file(one, names.language) else sort
+    folder, _, name = path.rpartition("/")
+    module = name.partition(".")[0]
+    is_folder = module in _FOLDER_MODULES or names.language == "go"
+    module = folder.rpartition("/")[2] if is_folder else module
+    rename = Rename(
+        sort,
+        hashlib.sha256(after.data).hexdigest(),
+        new.start,
+        module,
+        one.owner,
+        one.bases,
+        one.is_function,
+        frozenset({one.owner} - {""}),
+        clash=_clash(one, new.text, names),
+    )
+    leaf = Leaf(old.kind, old.text, True)
+    return Rule(names.language, (leaf,), (attrs.evolve(leaf, text=new.text),), rename=rename)
+
+
+def _is_of_file(one: Declaration, language: str) -> bool:
+    """Return whether no other file can use a global: a static one of C, a variable of a script."""
+    storage = [child for child in one.holder.children if "storage" in child.kind]
+    is_static = any(leaf.text == "static" for child in storage for leaf in child.leaves())
+    is_variable = not one.is_function and not is_class(one.holder)
+    return is_static or (is_variable and language != "python" and not needs_declaration(language))
+
+
+def _clash(one: Declaration, new: str, names: Names) -> str:
+    """Return why a declaration cannot have a name without a doubt; "" if nothing else has it there."""
+    if one.sort == "member":
+        if (
+            names.language in _WITH_OVERLOADS
+            and one.is_function
+            and sum(other is one for other in names.declared(one.leaf.text).values()) > 1
+        ):
+            return f"`{one.owner}` has several methods of this name"
+        is_known = any(other.owner == one.owner for other in names.declared(new).values() if other.sort == "member")
+    else:
+        inside = (leaf for leaf in names.leaves(new) if one.scope.start <= leaf.start < one.scope.end)
+        is_known = any(not is_member(leaf) and not is_string_content(leaf) for leaf in inside)
+    return f"`{new}` is something else there" if is_known else ""

@@ -1,0 +1,86 @@
+"""What else a workspace declares under the name of a renamed declaration: the same member of its kin, or rivals."""
+
+import time
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from lsp_server.languages.registry import language_for
+from lsp_server.refactor.bindings import NAMES_ALL
+from lsp_server.refactor.declarations import BARE_FIELDS, Declaration, is_prototype, names_of
+from lsp_server.refactor.pattern import Leaf, Rename, Rule, RuleSet, items
+from lsp_server.refactor.rewrite import fits_language
+from lsp_server.refactor.syntax import parse
+
+_APART = frozenset({"rust", "java"})
+"""Languages where a field and a method of one name are two things."""
+
+
+def has_renames(rules: Sequence[RuleSet]) -> bool:
+    """Return whether some rules rename what other files may use."""
+    return any(_is_wanted(rule) for one in rules for rule in one.rules)
+
+
+def with_rivals(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seconds: float) -> list[RuleSet]:
+    """Return rules whose renames know what else the files declare. A text comes with its path.
+
+    After `seconds` no other text is read, and all renames are as if nobody had looked.
+    """
+    end = time.monotonic() + seconds
+    found: dict[int, list[Declaration]] = {id(rule): [] for one in rules for rule in one.rules if _is_wanted(rule)}
+    wanted = [rule for one in rules for rule in one.rules if id(rule) in found]
+    for path, text in texts:
+        if time.monotonic() > end:
+            return list(rules)
+        language = language_for("", path)
+        here = [rule for rule in wanted if fits_language(rule, language) and _name(rule) in text]
+        syntax = parse(text.encode("utf-8", "surrogatepass"), language) if here else None
+        if syntax is None:
+            continue
+        for rule in here:
+            declared = names_of(syntax).declared(_name(rule)).values()
+            found[id(rule)] += {id(one): one for one in declared}.values()
+    return [
+        attrs.evolve(
+            one, rules=tuple(_settled(rule, found[id(rule)]) if id(rule) in found else rule for rule in one.rules)
+        )
+        for one in rules
+    ]
+
+
+def _is_wanted(rule: Rule) -> bool:
+    return rule.rename is not None and rule.rename.sort not in ("local", "file")
+
+
+def _name(rule: Rule) -> str:
+    return next(one.text for one in items(rule.pattern) if isinstance(one, Leaf))
+
+
+def _settled(rule: Rule, declared: Sequence[Declaration]) -> Rule:
+    """Return a rule that knows the kin and the rivals of its declaration."""
+    rename = rule.rename
+    assert rename is not None
+    if rename.sort != "member":
+        # An import says which file a name is of, and a fixture of a nearer file hides that of a farther one.
+        is_apart = rule.language in NAMES_ALL or rename.sort == "fixture"
+        others = [one for one in declared if one.sort == "global" and not is_prototype(one)]
+        return attrs.evolve(
+            rule, rename=attrs.evolve(rename, rivals=("another file",) if others and not is_apart else ())
+        )
+    members = [one for one in declared if one.sort == "member"]
+    if rule.language in _APART:
+        members = [one for one in members if one.is_function == rename.is_function]
+    if rule.language in BARE_FIELDS and not rename.is_function:
+        hidden = tuple(sorted({one.owner for one in members} - rename.family))  # a field hides that of a base
+        return attrs.evolve(rule, rename=attrs.evolve(rename, rivals=hidden))
+    family, size = _joined(rename, rename.family, members), 0
+    while len(family) > size:
+        size, family = len(family), _joined(rename, family, members)
+    rivals = tuple(sorted({one.owner for one in members} - family))
+    return attrs.evolve(rule, rename=attrs.evolve(rename, family=family, rivals=rivals))
+
+
+def _joined(rename: Rename, family: frozenset[str], members: Sequence[Declaration]) -> frozenset[str]:
+    """Return the types of a family, with those that inherit the member from one of them, or give it to one."""
+    bases = rename.bases.union(*(one.bases for one in members if one.owner in family))
+    return family | {one.owner for one in members if one.owner and (one.bases & family or one.owner in bases)}

@@ -1,0 +1,353 @@
+"""The uses of a renamed declaration: which follow it, and which may mean something else."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import attrs
+
+from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, ImportPart, imports_of
+from lsp_server.refactor.declarations import (
+    BARE_FIELDS,
+    Declaration,
+    Names,
+    bases_of,
+    class_around,
+    is_member,
+    is_prototype,
+    names_of,
+    owner_around,
+    receiver,
+    strings_with,
+)
+from lsp_server.refactor.grammar import SELF, is_call, is_callee, is_import, is_name, is_string_content
+from lsp_server.refactor.pattern import Leaf, Rule, items
+from lsp_server.refactor.syntax import Node, Syntax, parse
+
+_LEAST = 3
+"""The letters of a name whose other declarations are listed: `i` is declared everywhere."""
+_SEVERAL_WORDS = re.compile(r"[a-z0-9][A-Z]|\w_[A-Za-z]")
+_APART = frozenset({"rust", "java"})
+"""Languages where a field and a method of one name are two things."""
+_SELF = SELF | {"Self", "$this", "super", "base"}
+_CONTENT_CALLS = frozenset({"usefixtures", "getfixturevalue"})
+
+
+@attrs.frozen(eq=False)
+class Use:
+    """A name that follows a declaration: `before` is kept before the new name, `behind` behind it; see `doubt`."""
+
+    leaf: Node
+    doubt: str = ""
+    before: str = ""
+    behind: str = ""
+
+
+def uses_in(rule: Rule, syntax: Syntax, own: bool) -> list[Use]:
+    """Return the uses of a renamed declaration in a file. `own` says that the file is the example."""
+    assert rule.rename is not None
+    if own:
+        return _own_uses(rule, rule.rename.start, syntax)
+    return [] if rule.rename.sort in ("local", "file") else list(Uses(rule, names_of(syntax), None).all())
+
+
+def _words(rule: Rule) -> tuple[str, str]:
+    """Return the old and the new name."""
+    old, new = ([one.text for one in items(side) if isinstance(one, Leaf)] for side in (rule.pattern, rule.template))
+    return old[0], new[0]
+
+
+def _own_uses(rule: Rule, start: int, syntax: Syntax) -> list[Use]:
+    """Return the uses in the example's file: where its declaration has its old name again they are bound to it."""
+    old, new = _words(rule)
+    plain = syntax.data.replace(b"\r\n", b"\n")
+    start += plain[:start].count(b"\n") if len(plain) < len(syntax.data) else 0
+    end = start + len(new.encode())
+    if syntax.data[start:end] != new.encode():
+        return []
+    undone = parse(syntax.data[:start] + old.encode() + syntax.data[end:], syntax.language)
+    names = names_of(undone) if undone is not None else None
+    one = names.declared(old).get(start) if names is not None else None
+    if names is None or one is None:
+        return []
+    moved = len(new.encode()) - len(old.encode())
+    there = {leaf.start: leaf for leaf in syntax.root.leaves() if leaf.text == old}
+    uses: list[Use] = []
+    for use in Uses(rule, names, one).all():
+        at = use.leaf.start + (moved if use.leaf.start > start else 0)
+        if use.leaf.start != start and at in there:
+            uses.append(attrs.evolve(use, leaf=there[at]))
+    return uses
+
+
+class Uses:
+    """The uses of a renamed declaration in one file; `own` is the declaration if the file has it."""
+
+    def __init__(self, rule: Rule, names: Names, own: Declaration | None) -> None:
+        assert rule.rename is not None
+        rename = rule.rename
+        self._old, new = _words(rule)
+        self._rename, self._names, self._own = rename, names, own
+        self._imports = imports_of(names.syntax)
+        self._language = names.language
+        sort = {"local": self._local, "member": self._member, "fixture": self._fixture}
+        self._classify: Callable[[Node], str | None] = sort.get(rename.sort, self._global)
+        clashes = own is None and rename.sort != "member" and any(map(_is_free, names.leaves(new)))
+        known = rename.clash if own is not None or rename.sort == "member" else ""
+        self._clash = f"`{new}` is something else there" if clashes else known
+
+    def all(self) -> Iterator[Use]:
+        """Yield the uses in their order. Those that a text names too are all doubtful."""
+        doubt = self._clash
+        if self._own is not None and any(self._is_inside(one) for one in strings_with(self._old, self._names.syntax)):
+            doubt = doubt or "a text has the name too"
+        for leaf in self._names.leaves(self._old):
+            reason = self._classify(leaf)
+            if reason is not None:
+                yield self._use(leaf, reason or doubt)
+
+    def _is_inside(self, node: Node) -> bool:
+        return self._own is not None and self._own.scope.start <= node.start < self._own.scope.end
+
+    def _use(self, leaf: Node, doubt: str) -> Use:
+        if not _is_shorthand(leaf):
+            return Use(leaf, doubt)
+        if self._rename.sort == "member":
+            return Use(leaf, doubt, behind=f": {self._old}")
+        return Use(leaf, doubt, before=f"{self._old}: ")
+
+    # Locals, globals and fixtures.
+
+    def _local(self, leaf: Node) -> str | None:
+        if is_string_content(leaf):
+            return None
+        found = self._names.resolved(leaf)
+        if found is None or found.sort != "local":
+            return self._argument(leaf)
+        if found is self._own:
+            return ""
+        return "another declaration has this name" if len(self._old) >= _LEAST else None
+
+    def _argument(self, leaf: Node) -> str | None:
+        """Return the doubt of a name that an argument is given by, if the parameter of a function was renamed."""
+        call = leaf.parent.parent if leaf.parent is not None and is_member(leaf) else None
+        call = call.parent if call is not None and not is_call(call) else call
+        own = self._own
+        if call is None or not is_call(call) or own is None or not own.is_parameter:
+            return None
+        name = next((one for one in own.scope.children if one.field == "name"), None)
+        callee = next((one for one in call.children if is_callee(one)), None)
+        last = [one for one in callee.leaves() if is_name(one)][-1:] if callee is not None else []
+        if name is None or not last or last[0].text != name.text:
+            return None
+        known = self._names.resolved(last[0])
+        return "" if known is not None and known.leaf is name else "an argument of this name may be another function's"
+
+    def _global(self, leaf: Node) -> str | None:
+        if is_string_content(leaf):
+            return None
+        if self._own is not None:
+            return "" if self._names.resolved(leaf) is self._own else None
+        parts = self._named_imports()
+        if any(is_import(above) for above in leaf.ancestors()):
+            return self._imported(leaf, parts)
+        if is_member(leaf):
+            return self._of_module(leaf)
+        found = self._names.resolved(leaf)
+        if found is not None:
+            return self._rivalry() if found.sort == "global" and is_prototype(found) else None
+        if parts:
+            return None if any(part.what.alias for part in parts) else self._rivalry()
+        return self._rivalry() if self._language not in NAMES_ALL else None
+
+    def _named_imports(self) -> list[ImportPart]:
+        """Return the imports of the name from the example's file."""
+        return [part for part in self._imports.parts if part.what.name == self._old and self._is_module(part)]
+
+    def _is_module(self, part: ImportPart) -> bool:
+        last = re.split(r"[./]", re.sub(r"\.[cm]?[jt]sx?$", "", part.what.source))[-1]
+        return bool(last) and last == self._rename.module
+
+    def _imported(self, leaf: Node, parts: Sequence[ImportPart]) -> str | None:
+        for part in parts:
+            if part.statement.start <= leaf.start < part.statement.end and part.node.end >= leaf.end > part.node.start:
+                return self._rivalry() if leaf.field != "alias" else None
+        is_last = self._language not in NAMES_ALL and self._old in {one.bound for one in self._imports.all}
+        return self._rivalry() if is_last else None
+
+    def _of_module(self, leaf: Node) -> str | None:
+        """Return the doubt of `module.name`; None if that is no module, or another one."""
+        owner = receiver(leaf)
+        last = [one.text for one in owner.leaves() if is_name(one)][-1:] if owner is not None else []
+        part = next((one for one in self._imports.parts if last and one.what.bound == last[0]), None)
+        if part is None:
+            return None
+        return self._rivalry() if self._is_module(part) or part.what.name == self._rename.module else None
+
+    def _fixture(self, leaf: Node) -> str | None:
+        names = self._names
+        if self._own is None and self._rename.module != "conftest" and not self._named_imports():
+            return None
+        if self._own is None and any(map(is_fixture, names.declared(self._old).values())):
+            return None  # the file has one of its own
+        if is_string_content(leaf):
+            calls = [one for above in leaf.ancestors() if is_call(above) for one in above.children[0].leaves()]
+            return "" if any(one.text in _CONTENT_CALLS for one in calls) else None
+        found = names.resolved(leaf)
+        if found is None or not found.is_parameter:
+            return self._global(leaf)
+        function = found.scope.child("name")
+        is_test = function is not None and function.text.startswith("test")
+        if is_test or _is_decorated(found.scope, "fixture"):
+            return self._rivalry()
+        return "it is the parameter of a function that is no test and no fixture" if self._own is not None else None
+
+    def _rivalry(self) -> str:
+        if self._own is None and self._old in BROUGHT:
+            return f"the language has `{self._old}` too"
+        if self._rename.rivals is None:
+            return "" if self._own is not None else "nobody looked for other declarations of this name"
+        return f"`{self._rename.rivals[0]}` declares `{self._old}` too" if self._rename.rivals else ""
+
+    # Members.
+
+    def _member(self, leaf: Node) -> str | None:
+        if is_string_content(leaf):
+            return None
+        found = None if _is_shorthand(leaf) else self._names.resolved(leaf)
+        if found is not None:
+            return self._declared(found)
+        key = self._key_owner(leaf)
+        if key is not None:
+            return "" if key in self._rename.family else None
+        if _is_shorthand(leaf):
+            return "it is a key here" if self._own is not None else None
+        if not is_member(leaf):
+            return self._bare(leaf)
+        is_called = _is_called(leaf)
+        if self._language in _APART and is_called != self._rename.is_function:
+            what = "method" if is_called else "field"
+            return f"it is a {what} here, and none in the example" if self._own is not None else None
+        return self._of_receiver(leaf)
+
+    def _declared(self, found: Declaration) -> str | None:
+        if found.sort != "member":
+            return None
+        is_same = self._language not in _APART or found.is_function == self._rename.is_function
+        if found.owner in self._rename.family and is_same:
+            return ""
+        return f"`{found.owner}` has one of its own" if self._own is not None else None
+
+    def _bare(self, leaf: Node) -> str | None:
+        """Return the doubt of a name alone, where methods name the members of their class so."""
+        if self._language not in BARE_FIELDS or any(map(is_import, leaf.ancestors())):
+            return None
+        if owner_around(leaf) in self._rename.family or self._is_heir(leaf):
+            return ""
+        return self._rivalry() if self._own is not None and self._language in ("c", "cpp") else None
+
+    def _is_heir(self, leaf: Node) -> bool:
+        around = class_around(leaf)
+        return around is not None and bool(bases_of(around) & self._rename.family)
+
+    def _key_owner(self, leaf: Node) -> str | None:
+        """Return the type whose value has a name as a key; None if it is no key, or nothing says which type."""
+        above = leaf.parent
+        for node in (leaf, *leaf.ancestors()):
+            above = node.parent
+            if above is None or node.kind in ("arguments", "block"):
+                return None
+            if above.kind in ("struct_expression", "struct_pattern", "composite_literal"):
+                name = above.child("name") or above.child("type")
+                texts = [one.text for one in name.leaves() if is_name(one)] if name is not None else []
+                is_key = is_member(leaf) or _is_shorthand(leaf)
+                owner = owner_around(leaf) if texts[-1:] == ["Self"] else texts[-1] if texts else None
+                return owner if is_key and receiver(leaf) is None else None
+            if above.kind == "field_initializer" and self._language == "cpp":
+                return owner_around(leaf) if leaf.field != "value" and above.children[0] is leaf else None
+            if above.kind == "keyword_argument":
+                call = above.parent.parent if above.parent is not None else None
+                return call.children[0].text if call is not None and above.children[0] is leaf else None
+            if node.kind not in _PARTS_OF_KEYS:
+                return None
+        return None
+
+    def _of_receiver(self, leaf: Node) -> str | None:
+        owner = receiver(leaf)
+        if owner is None:
+            return None if self._rivalry() else "it is a key here"
+        if owner.text in _SELF or _text(owner) in _SELF:
+            return self._of_self(leaf)
+        last = next((one for one in reversed([*owner.leaves()]) if is_name(one)), None)
+        if last is not None and last.text in self._rename.family:
+            return ""
+        if last is None or self._imports.binding(last.text) is not None:
+            return None
+        types = self._types(last) if not is_call(owner) else set()
+        if types & self._rename.family:
+            return ""
+        if types & {*(self._rename.rivals or ())}:
+            return None
+        if self._rename.rivals is None or self._rename.rivals:
+            return self._rivalry() or "its receiver may have another type"
+        return "" if _SEVERAL_WORDS.search(self._old) else "its receiver may have another type"
+
+    def _of_self(self, leaf: Node) -> str | None:
+        around = owner_around(leaf)
+        if around in self._rename.family or self._is_heir(leaf):
+            return ""
+        return None if around in (self._rename.rivals or ()) else "its class may have another one of this name"
+
+    def _types(self, name: Node) -> set[str]:
+        """Return the names in the declaration of a name: its type is one of them."""
+        known = self._names.resolved(name)
+        if known is None:
+            fields = [one for one in self._names.declared(name.text).values() if one.sort == "member"]
+            known = fields[0] if len(fields) == 1 else None
+        if known is None:
+            return set()
+        holder = known.holder
+        above = holder.parent if holder.kind == "variable_declarator" else None  # the type is before it
+        parts = [one for top in (holder, above) if top is not None for one in top.children if one.field != "body"]
+        return {leaf.text for part in parts for leaf in part.leaves() if is_name(leaf)}
+
+
+_PARTS_OF_KEYS = frozenset(
+    {"field_initializer_list", "field_initializer", "shorthand_field_initializer", "field_pattern", "literal_value"}
+    | {"keyed_element", "literal_element", "identifier", "field_identifier", "shorthand_field_identifier"}
+    | {"keyword_argument", "property_identifier", "type_identifier"}
+)
+
+
+def _is_free(leaf: Node) -> bool:
+    return not is_member(leaf) and not is_string_content(leaf)
+
+
+def _is_shorthand(leaf: Node) -> bool:
+    """Return whether a name stands for a key and for a value: `{ name }`."""
+    return any(one is not None and one.kind.startswith("shorthand_") for one in (leaf, leaf.parent))
+
+
+def _text(node: Node) -> str:
+    return "".join(leaf.text for leaf in node.leaves())
+
+
+def _is_called(leaf: Node) -> bool:
+    """Return whether a member is called where it is named."""
+    access = leaf.parent
+    if access is None:
+        return False
+    if access.kind == "token_tree":
+        at = next(at for at, one in enumerate(access.children) if one is leaf)
+        return access.children[at + 1 : at + 2] != () and access.children[at + 1].kind == "token_tree"
+    return is_call(access) or is_callee(access)
+
+
+def is_fixture(one: Declaration) -> bool:
+    return one.is_function and _is_decorated(one.holder, "fixture")
+
+
+def _is_decorated(holder: Node, word: str) -> bool:
+    above = holder.parent
+    decorators = [child for child in above.children if child.kind == "decorator"] if above is not None else []
+    texts = [leaf.text for child in decorators for leaf in child.leaves()]
+    return word in texts and "name" not in texts  # a fixture with a name of its own is used by that
