@@ -100,7 +100,7 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     has_errors = before.errors + after.errors > 0
     whole = [change for change in found.changes if not (has_errors and _is_broken(change))]
     changes = whole if is_code else [change for change in whole if not is_prose(change)]
-    prose, renames = len(whole) - len(changes), list[Rule]()
+    prose, renames = len(whole) - len(changes), tuple[Rule, ...]()
     if has_widest:
         renames, named = renames_of(changes, before, after, path)
         changes = [change for change in changes if not any(change is one for one in named)]
@@ -116,20 +116,10 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     broken = len(found.changes) - len(whole)
     spans = tuple((change.after[0].start, change.after[-1].end) for change in found.changes if change.after)
     own = Own(hashlib.sha256(after.data).hexdigest(), spans)
-    has_imports_alone = has_widest and not found.changes and not found.insertions
-    return Lesson(
-        tuple(learned),
-        import_edit(before, after),
-        found.insertions,
-        small,
-        alike,
-        own,
-        broken,
-        prose,
-        wide,
-        import_rules(before, after) if has_imports_alone else _NO_IMPORTS,
-        tuple(renames),
-    )
+    imports, rules = import_edit(before, after), _NO_IMPORTS
+    if has_widest and not found.changes and not found.insertions:
+        rules = import_rules(before, after)
+    return Lesson(tuple(learned), imports, found.insertions, small, alike, own, broken, prose, wide, rules, renames)
 
 
 def _is_broken(change: Change) -> bool:

@@ -17,7 +17,9 @@ _WITH_OVERLOADS = frozenset({"java", "csharp", "kotlin", "scala", "swift"})
 _FOLDER_MODULES = frozenset({"__init__", "index", "mod", "lib"})
 
 
-def renames_of(changes: Sequence[Change], before: Syntax, after: Syntax, path: str) -> tuple[list[Rule], list[Change]]:
+def renames_of(
+    changes: Sequence[Change], before: Syntax, after: Syntax, path: str
+) -> tuple[tuple[Rule, ...], list[Change]]:
     """Return a rule for each declaration whose name alone changed, and the changes that say no more than that."""
     pairs = [(change, pair) for change in changes if (pair := _renamed(change))]
     names, rules = names_of(before), dict[tuple[str, str], Rule]()
@@ -39,7 +41,7 @@ def renames_of(changes: Sequence[Change], before: Syntax, after: Syntax, path: s
             uses = Uses(rule, names, one).all()
             followed |= {use.leaf.start for use in uses if not use.doubt}
     said += [change for change, renamed in pairs if renamed and all(old.start in followed for old, _ in renamed)]
-    return list(rules.values()), [change for change in said if not any(change is one for one in kept)]
+    return tuple(rules.values()), [change for change in said if not any(change is one for one in kept)]
 
 
 def _declared(leaf: Node, names: Names) -> Declaration | None:
