@@ -162,6 +162,8 @@ class Names:
         return None
 
     def _named(self, leaf: Node, holder: Node, qualifier: str, is_called: bool) -> Declaration | None:
+        if is_called and not qualifier and self._is_macro(holder):
+            return None
         receiver = holder.child("receiver") if self.language == "go" else None
         if qualifier or receiver is not None:
             names = [one.text for one in receiver.leaves() if is_name(one)] if receiver is not None else [qualifier]
@@ -180,6 +182,11 @@ class Names:
         start = holder.end if _AFTER.search(holder.kind) else leaf.start
         is_whole = sort == "global" or is_called or not needs_declaration(self.language)
         return Declaration(leaf, sort, scope, scope.start if is_whole else start, holder, is_function=is_called)
+
+    def _is_macro(self, holder: Node) -> bool:
+        """Return whether what looks like a function of C without a type is a macro with a body: `TEST(A, B) {}`."""
+        is_typed = self.language not in ("c", "cpp") or holder.child("type") is not None
+        return not is_typed and class_around(holder) is None
 
     def _scope(self, node: Node) -> Node:
         """Return where a variable is known that a node declares."""

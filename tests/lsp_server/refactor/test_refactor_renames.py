@@ -258,3 +258,9 @@ def test_several_methods_of_one_name_are_doubtful() -> None:
     edit = sure_edit("java", after, (before, after))
     assert not edit.edits
     assert doubts(edit) == ["`A` has several methods of this name"] * 2
+
+
+def test_a_macro_with_a_body_is_no_declaration() -> None:
+    text = "TEST(A, C) { g(); }\n"
+    example = ("TEST(A, B) { f(); }\n", "TEST_F(A, B) { f(); }\n")
+    assert repeated("cpp", *example, text) == "TEST_F(A, C) { g(); }\n"
