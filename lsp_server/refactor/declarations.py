@@ -16,6 +16,8 @@ from lsp_server.refactor.syntax import Node, Syntax
 DeclarationSort = Literal["local", "member", "global"]
 BARE_FIELDS = frozenset({"java", "csharp", "kotlin", "scala", "cpp", "c", "swift"})
 """Languages where a method names the fields of its class without a receiver."""
+FIELDS_APART = frozenset({"rust", "java"})
+"""Languages where a field and a method of one name are two things."""
 _CLASS = re.compile(
     r"^(abstract_)?(class|struct|interface|trait|enum|union|record|protocol|impl|annotation_type|object|extension|type_alias)"
     r"_(declaration|definition|item|specifier)$|^type_spec$|^class$|^module$"

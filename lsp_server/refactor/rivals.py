@@ -7,13 +7,10 @@ import attrs
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.bindings import NAMES_ALL
-from lsp_server.refactor.declarations import BARE_FIELDS, Declaration, is_prototype, names_of
+from lsp_server.refactor.declarations import BARE_FIELDS, FIELDS_APART, Declaration, is_prototype, names_of
 from lsp_server.refactor.pattern import Leaf, Rename, Rule, RuleSet, items
 from lsp_server.refactor.rewrite import fits_language
 from lsp_server.refactor.syntax import parse
-
-_APART = frozenset({"rust", "java"})
-"""Languages where a field and a method of one name are two things."""
 
 
 def has_renames(rules: Sequence[RuleSet]) -> bool:
@@ -68,7 +65,7 @@ def _settled(rule: Rule, declared: Sequence[Declaration]) -> Rule:
             rule, rename=attrs.evolve(rename, rivals=("another file",) if others and not is_apart else ())
         )
     members = [one for one in declared if one.sort == "member"]
-    if rule.language in _APART:
+    if rule.language in FIELDS_APART:
         members = [one for one in members if one.is_function == rename.is_function]
     if rule.language in BARE_FIELDS and not rename.is_function:
         hidden = tuple(sorted({one.owner for one in members} - rename.family))  # a field hides that of a base

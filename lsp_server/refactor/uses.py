@@ -8,6 +8,7 @@ import attrs
 from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, ImportPart, imports_of
 from lsp_server.refactor.declarations import (
     BARE_FIELDS,
+    FIELDS_APART,
     Declaration,
     Names,
     bases_of,
@@ -26,8 +27,6 @@ from lsp_server.refactor.syntax import Node, Syntax, parse
 _LEAST = 3
 """The letters of a name whose other declarations are listed: `i` is declared everywhere."""
 _SEVERAL_WORDS = re.compile(r"[a-z0-9][A-Z]|\w_[A-Za-z]")
-_APART = frozenset({"rust", "java"})
-"""Languages where a field and a method of one name are two things."""
 _SELF = SELF | {"Self", "$this", "super", "base"}
 _CONTENT_CALLS = frozenset({"usefixtures", "getfixturevalue"})
 
@@ -224,7 +223,7 @@ class Uses:
         if not is_member(leaf):
             return self._bare(leaf)
         is_called = _is_called(leaf)
-        if self._language in _APART and is_called != self._rename.is_function:
+        if self._language in FIELDS_APART and is_called != self._rename.is_function:
             what = "method" if is_called else "field"
             return f"it is a {what} here, and none in the example" if self._own is not None else None
         return self._of_receiver(leaf)
@@ -232,7 +231,7 @@ class Uses:
     def _declared(self, found: Declaration) -> str | None:
         if found.sort != "member":
             return None
-        is_same = self._language not in _APART or found.is_function == self._rename.is_function
+        is_same = self._language not in FIELDS_APART or found.is_function == self._rename.is_function
         if found.owner in self._rename.family and is_same:
             return ""
         return f"`{found.owner}` has one of its own" if self._own is not None else None
