@@ -21,7 +21,7 @@ from lsp_server.refactor.declarations import (
     strings_with,
 )
 from lsp_server.refactor.grammar import SELF, is_call, is_callee, is_import, is_name, is_string_content
-from lsp_server.refactor.pattern import Leaf, Rule, items
+from lsp_server.refactor.pattern import Import, Leaf, Rule, items
 from lsp_server.refactor.syntax import Node, Syntax, parse
 
 _LEAST = 3
@@ -177,7 +177,9 @@ class Uses:
         """Return the doubt of `module.name`; None if that is no module, or another one."""
         owner = receiver(leaf)
         last = [one.text for one in owner.leaves() if is_name(one)][-1:] if owner is not None else []
+        whole = _text(owner) if owner is not None else ""  # `import a.b` is used as `a.b`
         part = next((one for one in self._imports.parts if last and one.what.bound == last[0]), None)
+        part = part or next((one for one in self._imports.parts if one.what == Import(whole, kind="python")), None)
         if part is None:
             return None
         return self._rivalry() if self._is_module(part) or part.what.name == self._rename.module else None
@@ -277,7 +279,7 @@ class Uses:
         if owner.text in _SELF or _text(owner) in _SELF:
             return self._of_self(leaf)
         last = next((one for one in reversed([*owner.leaves()]) if is_name(one)), None)
-        if last is not None and last.text in self._rename.family:
+        if self._rename.family & {last.text if last is not None else "", _made(owner)}:
             return ""
         if last is None or self._imports.binding(last.text) is not None:
             return None
@@ -328,6 +330,13 @@ def _is_shorthand(leaf: Node) -> bool:
 
 def _text(node: Node) -> str:
     return "".join(leaf.text for leaf in node.leaves())
+
+
+def _made(owner: Node) -> str:
+    """Return the name of the type whose value a call makes: `Store` of `Store(path)`; "" if it is no call."""
+    called = next((one for one in owner.children if is_callee(one) or one.field == "type"), None)
+    names = [leaf.text for leaf in called.leaves() if is_name(leaf)] if called is not None and is_call(owner) else []
+    return names[-1] if names else ""
 
 
 def _is_called(leaf: Node) -> bool:

@@ -132,12 +132,14 @@ OTHERS = [
             "b.py": "from tools import helpers\n\n\nhelpers.load_all(3)\nother.load_all(3)\n",
             "c.py": "from elsewhere import load_all\n\n\nload_all(4)\n",
             "d.py": "from tools.helpers import load_all as load\n\n\nload(5)\n",
+            "e.py": "import tools.helpers\nimport others.helpers\n\ntools.helpers.load_all(6)\nhelpers.load_all(6)\n",
         },
         {
             "tools/helpers.py": "def load_each(x):\n    return x\n\n\nload_each(1)\n",
             "a.py": "from tools.helpers import load_each\n\n\nload_each(2)\n",
             "b.py": "from tools import helpers\n\n\nhelpers.load_each(3)\nother.load_all(3)\n",
             "d.py": "from tools.helpers import load_each as load\n\n\nload(5)\n",
+            "e.py": "import tools.helpers\nimport others.helpers\n\ntools.helpers.load_each(6)\nhelpers.load_all(6)\n",
         },
     ),
     (
@@ -234,6 +236,21 @@ def test_a_method_that_another_class_has_too_is_doubtful(
     assert found[f"x{path}"].edit.applied("").count("load_each") == 1
     assert not found[path].edit.edits
     assert [one.reason for one in found[path].edit.left_out] == [f"{DOUBTFUL}`B` declares `load_all` too"]
+
+
+MADE = [
+    ("python", "class A:\n    def load_all(self):\n        return 1\n", "class B:\n    def load_all(self):\n        return 1\n\n\na(A(x).load_all())\n", "b.py"),
+    ("java", "class A {\n    int load_all() { return 1; }\n}\n", "class B {\n    int load_all() { return 1; }\n    int f() { return new A(x).load_all(); }\n}\n", "B.java"),
+    ("typescript", "class A {\n  load_all() { return 1; }\n}\n", "class B {\n  load_all() { return 1; }\n}\nnew A(x).load_all();\n", "b.ts"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "other", "path"), MADE, ids=[row[0] for row in MADE])
+def test_a_method_of_a_value_that_was_just_made_follows(
+    tmp_path: Path, name: str, text: str, other: str, path: str
+) -> None:
+    found = workspace(tmp_path, name, {f"x{path}": text, path: other}, "load_all", "load_each")
+    assert found[path].edit.applied(other) == other.replace("A(x).load_all", "A(x).load_each")
 
 
 NEVER = [
