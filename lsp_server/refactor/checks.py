@@ -155,7 +155,7 @@ def _argument_twice(place: Place) -> str | None:
         for child in children:
             bound = place.match.variable(child.name) if isinstance(child, Rest) and names else None
             for node in bound.nodes if bound is not None else ():
-                name = "".join(leaf.text for leaf in node.children[0].leaves()) if node.children else ""
+                name = node.children[0].tokens if node.children else ""
                 if is_named_element(node) and name in names:
                     return f"`{name}` is there already"
     return None

@@ -168,8 +168,9 @@ class Names:
             return None
         receiver = holder.child("receiver") if self.language == "go" else None
         if qualifier or receiver is not None:
-            names = [one.text for one in receiver.leaves() if is_name(one)] if receiver is not None else [qualifier]
-            return Declaration(leaf, "member", holder, 0, holder, names[-1] if names else "", is_called)
+            last = last_name(receiver)
+            owner = qualifier if receiver is None else last.text if last is not None else ""
+            return Declaration(leaf, "member", holder, 0, holder, owner, is_called)
         for above in holder.ancestors():
             if is_function(above) or above.kind == "object" or (above.kind in _BODIES and self.language != "python"):
                 break
@@ -224,6 +225,11 @@ def inner_parent(node: Node) -> Node:
     return node.parent if node.parent is not None else node
 
 
+def last_name(node: Node | None) -> Node | None:
+    """Return the last name in some code: `c` of `a.b.c`; None if it has none."""
+    return next((leaf for leaf in reversed([*node.leaves()]) if is_name(leaf)), None) if node is not None else None
+
+
 def is_class(node: Node) -> bool:
     """Return whether a node declares a type with members, or adds members to one."""
     return bool(node.children) and node.parent is not None and _CLASS.search(node.kind) is not None
@@ -241,7 +247,8 @@ def owner_around(node: Node) -> str:
             return class_name(above)
         receiver = above.child("receiver") if above.kind == "method_declaration" else None
         if receiver is not None:
-            return next((leaf.text for leaf in reversed([*receiver.leaves()]) if is_name(leaf)), "")
+            last = last_name(receiver)
+            return last.text if last is not None else ""
         declarator = above.child("declarator") if above.kind == "function_definition" else None
         if declarator is not None and declarator.children and declarator.children[0].kind == "qualified_identifier":
             return _scope_name(declarator.children[0])

@@ -38,7 +38,7 @@ def import_rules(before: Syntax, after: Syntax) -> ImportRules:
         if gone & {leaf.text for leaf in first.leaves()}:
             continue
         if second is None:
-            sure.append(Rule(before.language.id, (_constant(first, before),), (), imports="removal"))
+            sure.append(Rule(before.language.id, (_Reader(before, varying=()).read(first),), (), imports="removal"))
         else:
             one, wider = _statement_rules(first, second, before, after)
             sure += one
@@ -194,10 +194,6 @@ def _reason(statement: Node, varying: Sequence[Node]) -> str:
     taken = {id(leaf) for node in varying for leaf in node.leaves()}
     words = [leaf.text for leaf in statement.leaves() if id(leaf) not in taken]
     return f"only `{' '.join(word for word in words if word[:1].isalpha())}` is as in the example"
-
-
-def _constant(node: Node, syntax: Syntax) -> Pattern:
-    return _Reader(syntax, varying=()).read(node)
 
 
 @attrs.define

@@ -176,13 +176,10 @@ class _Rewriting:
                 if reason is not None:
                     if not rule.wide:
                         self._leave_out(place, reason)
-                elif not any(_clash(match, other) for other in taken.touching(match.start, match.end)):
-                    found.append(place)
-                    taken.add(match)
+                else:
+                    _take(place, found, taken)
         for place in self._renamed():
-            if not any(_clash(place.match, other) for other in taken.touching(place.match.start, place.match.end)):
-                found.append(place)
-                taken.add(place.match)
+            _take(place, found, taken)
         for rule in self._fitting:
             if not rule.wide:
                 self._leave_out_near(rule, taken)
@@ -322,6 +319,14 @@ def _own_spans(rules: RuleSet, source: Source) -> list[tuple[int, int]] | None:
         return spans
     added = [match.start() - index for index, match in enumerate(re.finditer(rb"\r\n", data))]
     return [(start + bisect_left(added, start), end + bisect_left(added, end)) for start, end in spans]
+
+
+def _take(place: Place, found: list[Place], taken: Ranges[Match]) -> None:
+    """Add a place, if it overlaps none that is taken."""
+    match = place.match
+    if not any(_clash(match, other) for other in taken.touching(match.start, match.end)):
+        found.append(place)
+        taken.add(match)
 
 
 def _clash(one: Match, other: Match) -> bool:

@@ -8,9 +8,10 @@ import attrs
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.bindings import NAMES_ALL
 from lsp_server.refactor.declarations import BARE_FIELDS, FIELDS_APART, Declaration, is_prototype, names_of
-from lsp_server.refactor.pattern import Leaf, Rename, Rule, RuleSet, items
+from lsp_server.refactor.pattern import Rename, Rule, RuleSet
 from lsp_server.refactor.rewrite import fits_language
 from lsp_server.refactor.syntax import parse
+from lsp_server.refactor.uses import words
 
 
 def has_renames(rules: Sequence[RuleSet]) -> bool:
@@ -30,12 +31,12 @@ def with_rivals(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seco
         if time.monotonic() > end:
             return list(rules)
         language = language_for("", path)
-        here = [rule for rule in wanted if fits_language(rule, language) and _name(rule) in text]
+        here = [rule for rule in wanted if fits_language(rule, language) and words(rule)[0] in text]
         syntax = parse(text.encode("utf-8", "surrogatepass"), language) if here else None
         if syntax is None:
             continue
         for rule in here:
-            declared = names_of(syntax).declared(_name(rule)).values()
+            declared = names_of(syntax).declared(words(rule)[0]).values()
             found[id(rule)] += {id(one): one for one in declared}.values()
     return [
         attrs.evolve(
@@ -47,10 +48,6 @@ def with_rivals(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seco
 
 def _is_wanted(rule: Rule) -> bool:
     return rule.rename is not None and rule.rename.sort not in ("local", "file")
-
-
-def _name(rule: Rule) -> str:
-    return next(one.text for one in items(rule.pattern) if isinstance(one, Leaf))
 
 
 def _settled(rule: Rule, declared: Sequence[Declaration]) -> Rule:

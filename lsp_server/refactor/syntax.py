@@ -64,6 +64,11 @@ class Node:
         """The number of leaves."""
         return sum(1 for _ in self.leaves())
 
+    @property
+    def tokens(self) -> str:
+        """The texts of the leaves in a row: the code without white space."""
+        return "".join(leaf.text for leaf in self.leaves())
+
     def child(self, field: str) -> "Node | None":
         """Return the first child with a role; None if there is none."""
         return next((child for child in self.children if child.field == field), None)

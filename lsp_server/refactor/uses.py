@@ -1,7 +1,7 @@
 """The uses of a renamed declaration: which follow it, and which may mean something else."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import attrs
 
@@ -15,12 +15,13 @@ from lsp_server.refactor.declarations import (
     class_around,
     is_member,
     is_prototype,
+    last_name,
     names_of,
     owner_around,
     receiver,
     strings_with,
 )
-from lsp_server.refactor.grammar import SELF, is_call, is_callee, is_import, is_name, is_string_content
+from lsp_server.refactor.grammar import SELF, callee_of, is_call, is_callee, is_import, is_name, is_string_content
 from lsp_server.refactor.pattern import Import, Leaf, Rule, items
 from lsp_server.refactor.syntax import Node, Syntax, parse
 
@@ -49,7 +50,7 @@ def uses_in(rule: Rule, syntax: Syntax, own: bool) -> list[Use]:
     return [] if rule.rename.sort in ("local", "file") else list(Uses(rule, names_of(syntax), None).all())
 
 
-def _words(rule: Rule) -> tuple[str, str]:
+def words(rule: Rule) -> tuple[str, str]:
     """Return the old and the new name."""
     old, new = ([one.text for one in items(side) if isinstance(one, Leaf)] for side in (rule.pattern, rule.template))
     return old[0], new[0]
@@ -57,7 +58,7 @@ def _words(rule: Rule) -> tuple[str, str]:
 
 def _own_uses(rule: Rule, start: int, syntax: Syntax) -> list[Use]:
     """Return the uses in the example's file: where its declaration has its old name again they are bound to it."""
-    old, new = _words(rule)
+    old, new = words(rule)
     plain = syntax.data.replace(b"\r\n", b"\n")
     start += plain[:start].count(b"\n") if len(plain) < len(syntax.data) else 0
     end = start + len(new.encode())
@@ -84,9 +85,11 @@ class Uses:
     def __init__(self, rule: Rule, names: Names, own: Declaration | None) -> None:
         assert rule.rename is not None
         rename = rule.rename
-        self._old, new = _words(rule)
+        self._old, new = words(rule)
         self._rename, self._names, self._own = rename, names, own
         self._imports = imports_of(names.syntax)
+        parts = self._imports.parts
+        self._named_imports = [one for one in parts if one.what.name == self._old and self._is_module(one)]
         self._language = names.language
         sort = {"local": self._local, "member": self._member, "fixture": self._fixture}
         self._classify: Callable[[Node], str | None] = sort.get(rename.sort, self._global)
@@ -134,11 +137,10 @@ class Uses:
         if call is None or not is_call(call) or own is None or not own.is_parameter:
             return None
         name = next((one for one in own.scope.children if one.field == "name"), None)
-        callee = next((one for one in call.children if is_callee(one)), None)
-        last = [one for one in callee.leaves() if is_name(one)][-1:] if callee is not None else []
-        if name is None or not last or last[0].text != name.text:
+        last = last_name(callee_of(call))
+        if name is None or last is None or last.text != name.text:
             return None
-        known = self._names.resolved(last[0])
+        known = self._names.resolved(last)
         return "" if known is not None and known.leaf is name else "an argument of this name may be another function's"
 
     def _global(self, leaf: Node) -> str | None:
@@ -146,28 +148,23 @@ class Uses:
             return None
         if self._own is not None:
             return "" if self._names.resolved(leaf) is self._own else None
-        parts = self._named_imports()
         if any(is_import(above) for above in leaf.ancestors()):
-            return self._imported(leaf, parts)
+            return self._imported(leaf)
         if is_member(leaf):
             return self._of_module(leaf)
         found = self._names.resolved(leaf)
         if found is not None:
             return self._rivalry() if found.sort == "global" and is_prototype(found) else None
-        if parts:
-            return None if any(part.what.alias for part in parts) else self._rivalry()
+        if self._named_imports:
+            return None if any(part.what.alias for part in self._named_imports) else self._rivalry()
         return self._rivalry() if self._language not in NAMES_ALL else None
-
-    def _named_imports(self) -> list[ImportPart]:
-        """Return the imports of the name from the example's file."""
-        return [part for part in self._imports.parts if part.what.name == self._old and self._is_module(part)]
 
     def _is_module(self, part: ImportPart) -> bool:
         last = re.split(r"[./]", re.sub(r"\.[cm]?[jt]sx?$", "", part.what.source))[-1]
         return bool(last) and last == self._rename.module
 
-    def _imported(self, leaf: Node, parts: Sequence[ImportPart]) -> str | None:
-        for part in parts:
+    def _imported(self, leaf: Node) -> str | None:
+        for part in self._named_imports:
             if part.statement.start <= leaf.start < part.statement.end and part.node.end >= leaf.end > part.node.start:
                 return self._rivalry() if leaf.field != "alias" else None
         is_last = self._language not in NAMES_ALL and self._old in {one.bound for one in self._imports.all}
@@ -176,9 +173,9 @@ class Uses:
     def _of_module(self, leaf: Node) -> str | None:
         """Return the doubt of `module.name`; None if that is no module, or another one."""
         owner = receiver(leaf)
-        last = [one.text for one in owner.leaves() if is_name(one)][-1:] if owner is not None else []
-        whole = _text(owner) if owner is not None else ""  # `import a.b` is used as `a.b`
-        part = next((one for one in self._imports.parts if last and one.what.bound == last[0]), None)
+        last = last_name(owner)
+        whole = owner.tokens if owner is not None else ""  # `import a.b` is used as `a.b`
+        part = next((one for one in self._imports.parts if last is not None and one.what.bound == last.text), None)
         part = part or next((one for one in self._imports.parts if one.what == Import(whole, kind="python")), None)
         if part is None:
             return None
@@ -186,7 +183,7 @@ class Uses:
 
     def _fixture(self, leaf: Node) -> str | None:
         names = self._names
-        if self._own is None and self._rename.module != "conftest" and not self._named_imports():
+        if self._own is None and self._rename.module != "conftest" and not self._named_imports:
             return None
         if self._own is None and any(map(is_fixture, names.declared(self._old).values())):
             return None  # the file has one of its own
@@ -259,9 +256,10 @@ class Uses:
                 return None
             if above.kind in ("struct_expression", "struct_pattern", "composite_literal"):
                 name = above.child("name") or above.child("type")
-                texts = [one.text for one in name.leaves() if is_name(one)] if name is not None else []
+                last = last_name(name)
                 is_key = is_member(leaf) or _is_shorthand(leaf)
-                owner = owner_around(leaf) if texts[-1:] == ["Self"] else texts[-1] if texts else None
+                owner = last.text if last is not None else None
+                owner = owner_around(leaf) if owner == "Self" else owner
                 return owner if is_key and receiver(leaf) is None else None
             if above.kind == "field_initializer" and self._language == "cpp":
                 return owner_around(leaf) if leaf.field != "value" and above.children[0] is leaf else None
@@ -276,10 +274,10 @@ class Uses:
         owner = receiver(leaf)
         if owner is None:
             return None if self._rivalry() else "it is a key here"
-        if owner.text in _SELF or _text(owner) in _SELF:
+        if owner.tokens in _SELF:
             return self._of_self(leaf)
-        last = next((one for one in reversed([*owner.leaves()]) if is_name(one)), None)
-        if self._rename.family & {last.text if last is not None else "", _made(owner)}:
+        last, made = last_name(owner), last_name(callee_of(owner))
+        if any(one is not None and one.text in self._rename.family for one in (last, made)):
             return ""
         if last is None or self._imports.binding(last.text) is not None:
             return None
@@ -326,17 +324,6 @@ def _is_free(leaf: Node) -> bool:
 def _is_shorthand(leaf: Node) -> bool:
     """Return whether a name stands for a key and for a value: `{ name }`."""
     return any(one is not None and one.kind.startswith("shorthand_") for one in (leaf, leaf.parent))
-
-
-def _text(node: Node) -> str:
-    return "".join(leaf.text for leaf in node.leaves())
-
-
-def _made(owner: Node) -> str:
-    """Return the name of the type whose value a call makes: `Store` of `Store(path)`; "" if it is no call."""
-    called = next((one for one in owner.children if is_callee(one) or one.field == "type"), None)
-    names = [leaf.text for leaf in called.leaves() if is_name(leaf)] if called is not None and is_call(owner) else []
-    return names[-1] if names else ""
 
 
 def _is_called(leaf: Node) -> bool:

@@ -63,7 +63,7 @@ def lost(rule: Rule, match: Match) -> str:
     empty = {seen.name for seen in rule.seen if not seen.fewest and not seen.sorts} - kept
     nodes = [node for bound in match.bounds if isinstance(bound.item, Rest) and bound.item.name in empty
              for node in bound.nodes]  # fmt: skip
-    return "".join(leaf.text for leaf in nodes[0].leaves()) if nodes else ""
+    return nodes[0].tokens if nodes else ""
 
 
 def _variables(match: Match) -> Iterator[tuple[Hole | Rest, Bound]]:
