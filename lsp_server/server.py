@@ -29,6 +29,7 @@ from lsp_server.hole.hole import cursor_at_word, cursor_of, indent_of
 from lsp_server.protocol import MidspanProtocol, converter, log_to_client, set_level
 from lsp_server.requests.ahead import ReadAhead
 from lsp_server.requests.commands import Commands, LateEdits
+from lsp_server.requests.desk import SuggestionRequest
 from lsp_server.requests.fill import fill_request
 from lsp_server.requests.ladder import Ladder
 from lsp_server.requests.registration import (
@@ -38,7 +39,7 @@ from lsp_server.requests.registration import (
     follow_configuration,
     pulled_settings,
 )
-from lsp_server.requests.suggestions import MAX_SUGGESTIONS, Suggestion, SuggestionRequest, Suggestions
+from lsp_server.requests.suggestions import MAX_SUGGESTIONS, Suggestion, Suggestions
 from lsp_server.session import NOTEBOOKS, OUT_OF_STEP, Session
 from lsp_server.settings import Configuration, SettingsReading, setting_names
 from lsp_server.workspace.memory import WorkspaceMemory

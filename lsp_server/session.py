@@ -101,6 +101,19 @@ SHORT_PATIENCE_S = 0.04
 OUT_OF_STEP = "is not here as your editor has it, because a change could not be read; close it and open it again"
 
 
+@attrs.frozen
+class _Opened:
+    """What is known of a document besides its text.
+
+    `language_id` is the editor's. `real_path` is where the links in its path lead: a link to a secret file is a secret
+    too. `unfit` says why the document is not kept.
+    """
+
+    language_id: str
+    real_path: str
+    unfit: str | None = None
+
+
 @attrs.define
 class Session:
     """`encoding` is how the editor counts columns. `window` has the other open files, for a model with room for them.
@@ -123,10 +136,7 @@ class Session:
     on_open: list[Callable[[str], None]] = attrs.field(factory=list)
     on_change: list[Callable[[str], None]] = attrs.field(factory=list)
     on_close: list[Callable[[str], None]] = attrs.field(factory=list)
-    _language_ids: dict[str, str] = attrs.field(factory=dict)
-    _unfit: dict[str, str] = attrs.field(factory=dict)
-    _real_paths: dict[str, str] = attrs.field(factory=dict)
-    """Where the links in a document's path lead, if it has any: a link to a secret file is a secret too."""
+    _opened: dict[str, _Opened] = attrs.field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self.snooze = Snooze(self.board)
@@ -138,14 +148,10 @@ class Session:
     def open(self, document: types.TextDocumentItem) -> None:
         """Keep a document. One that is too large or binary is neither kept nor parsed until it is opened again."""
         self._drop(document.uri)
-        self._language_ids[document.uri] = document.language_id
-        if is_file(document.uri):
-            path = path_of(document.uri)
-            if (real := os.path.realpath(path)) != path:
-                self._real_paths[document.uri] = real
-        if (reason := why_unfit(document.text)) is not None:
-            self._unfit[document.uri] = reason
-        else:
+        path = path_of(document.uri)
+        real, unfit = os.path.realpath(path) if is_file(document.uri) else path, why_unfit(document.text)
+        self._opened[document.uri] = _Opened(document.language_id, real, unfit)
+        if unfit is None:
             self.documents.open(document.uri, document.language_id, document.version, document.text)
             if self.window is not None:
                 self.window.opened(document.uri)
@@ -162,7 +168,7 @@ class Session:
     def changed(self, params: types.DidChangeTextDocumentParams) -> None:
         """Apply the editor's changes to a document."""
         document = params.text_document
-        if document.uri not in self._unfit:
+        if self.why_unfit(document.uri) is None:
             self.documents.change(document.uri, document.version, params.content_changes, self.encoding)
             if self.window is not None:
                 self.window.changed(document.uri, params.content_changes)
@@ -171,10 +177,10 @@ class Session:
 
     def lost(self, uri: str) -> bool:
         """Leave a document alone until it is opened again: its text is not the editor's. Return whether that is new."""
-        if uri in self._unfit:
+        if self.why_unfit(uri) is not None:
             return False
         self.closed(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
-        self._unfit[uri] = OUT_OF_STEP
+        self._opened[uri] = _Opened("", path_of(uri), OUT_OF_STEP)
         return True
 
     def saved(self, params: types.DidSaveTextDocumentParams) -> None:
@@ -217,9 +223,7 @@ class Session:
             self.closed(types.DidCloseTextDocumentParams(document))
 
     def _drop(self, uri: str) -> None:
-        self._language_ids.pop(uri, None)
-        self._unfit.pop(uri, None)
-        self._real_paths.pop(uri, None)
+        self._opened.pop(uri, None)
         if self.window is not None:
             self.window.forget(uri)
         self.documents.close(uri)
@@ -263,13 +267,13 @@ class Session:
         """Return why there are no suggestions for a document, as a sentence without its end; None if there are."""
         if not self.configuration.is_on():
             return "suggestions are switched off; the command midspan.toggle switches them on"
-        if (unfit := self._unfit.get(uri)) is not None:
+        if (unfit := self.why_unfit(uri)) is not None:
             return f"this file is left alone: it {unfit}"
         document = self.documents.find(uri)
         if document is None:
             return "this file is not known to the server; open it again"
         # Both the editor's language id and ours switch it off: ours for javascriptreact is javascript.
-        for language in (self._language_ids.get(uri), document.language.id):
+        for language in (self._opened[uri].language_id, document.language.id):
             if not self.configuration.is_on(language):
                 return f"suggestions are switched off for {language}; midspan.languages says so, or midspan.toggle did"
         excluded = self.why_excluded(document)
@@ -278,17 +282,19 @@ class Session:
     def _left_alone(self, uri: str) -> str:
         """Return a sentence about a document that the model must not see; "" for any other."""
         document = self.documents.find(uri)
-        reason = self._unfit.get(uri) or (self.why_excluded(document) if document is not None else None)
+        reason = self.why_unfit(uri) or (self.why_excluded(document) if document is not None else None)
         return f"{PurePath(path_of(uri)).name} is left alone: it {reason}." if reason else ""
 
     def why_unfit(self, uri: str) -> str | None:
         """Return why an open document is not kept, or None."""
-        return self._unfit.get(uri)
+        opened = self._opened.get(uri)
+        return opened.unfit if opened is not None else None
 
     def why_excluded(self, document: OpenDocument) -> str | None:
         """Return why the model must not see a document, or None."""
         exclude = self.configuration.settings.exclude
-        real = self._real_paths.get(document.uri, document.path)
+        opened = self._opened.get(document.uri)
+        real = opened.real_path if opened is not None else document.path
         return why_secret(document.path, exclude) or why_secret(real, exclude) or why_data_unfit(document.source.data)
 
     def plan(self, snapshot: Snapshot, offset: int, model: ModelInfo, settings: Settings, candidates: int = 1) -> Plan:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 import attrs
+import hypothesis
 import pytest
 import torch
 from support.changed_first import changed_paths, rank
@@ -18,6 +19,9 @@ from engine.training.convert import END, SPECIALS
 from engine.training.export import export
 
 ROOT = Path(__file__).parent.parent
+# A busy machine is no reason to fail.
+hypothesis.settings.register_profile("midspan", deadline=None)
+hypothesis.settings.load_profile("midspan")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

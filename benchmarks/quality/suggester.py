@@ -94,7 +94,7 @@ class Suggester:
 
     async def _ask(self, snapshot: Snapshot, offset: int) -> tuple[list[Presented], str]:
         """Return what may be shown, and what the model would write, shown or not."""
-        settings = attrs.evolve(self._settings, gate=self._restraint.price(self._uri, self._settings.gate))
+        settings = attrs.evolve(self._settings, gate=self._restraint.price(self._settings.gate))
         planned = self._plan(snapshot, offset, settings)
         filled = await self._filled(planned.fill)
         line = self._task.text[self._typed :].partition("\n")[0]

@@ -3,6 +3,7 @@
 The cursor is the user's, or after the selected item of the completion menu, or after a word.
 """
 
+import re
 from typing import Literal
 
 import attrs
@@ -16,6 +17,7 @@ from lsp_server.languages.indentation import Excerpt
 from lsp_server.languages.language import Language, balance
 
 CursorContext = Literal["rest of line", "statement", "body", "string", "comment"]
+_WORD_CHAR = re.compile(r"\w")
 
 # Editors insert these, or they end a statement. When only they follow the cursor, the line counts as free.
 _CLOSING = frozenset(")]}>;,:'\"`")
@@ -170,6 +172,11 @@ class Hole:
     line_before: str
     line_after: str
     indent: str
+
+    @property
+    def is_before_word(self) -> bool:
+        """Whether a word follows the cursor directly: a name that ends the fill would become part of it."""
+        return _WORD_CHAR.match(self.line_after) is not None
 
 
 def cut_hole(snapshot: Snapshot, offset: int, budget: ContextBudget = NEAR, code_above: str = "") -> Hole:

@@ -68,12 +68,12 @@ class _Aim:
 
 
 class Ahead:
-    """The fill after the suggestion on the screen, one for each document: who takes that has the next at once."""
+    """The fill after the suggestion on a document's screen: a user who takes that has the next one at once."""
 
     def __init__(self, session: Session, restraint: Restraint) -> None:
         self._session = session
         self._restraint = restraint
-        self._aims: dict[str, _Aim] = {}
+        self._aim: _Aim | None = None
 
     def aim(self, snapshot: Snapshot, offset: int, shown: str) -> None:
         """Fill ahead after `shown`, which is on the screen at `offset`. A fill that leads to the same text goes on."""
@@ -81,11 +81,11 @@ class Ahead:
         if client is None or not _is_slow(self._session, client.welcome.model):
             return
         text, end = snapshot.text[:offset] + shown + snapshot.text[offset:], offset + len(shown)
-        last = self._aims.get(snapshot.uri)
+        last = self._aim
         if last is not None and (last.offset, last.text, last.client) == (end, text, client):
             return
-        self.forget(snapshot.uri)
-        aim = self._aims[snapshot.uri] = _Aim(text, end, client)
+        self.drop()
+        aim = self._aim = _Aim(text, end, client)
 
         def begin() -> None:
             work = _quietly("filled", lambda: self._fill(aim, snapshot, offset, shown))
@@ -93,24 +93,20 @@ class Ahead:
 
         aim.begun = asyncio.get_running_loop().call_later(_PAUSE_S, begin)
 
-    def take(self, uri: str, client: EngineClient, fill: Fill) -> Filled | None:
+    def take(self, client: EngineClient, fill: Fill) -> Filled | None:
         """Return the answer to `fill` if it was made ahead."""
-        aim = self._aims.get(uri)
+        aim = self._aim
         if aim is None or aim.client is not client or aim.fill != fill:
             return None
         answer = aim.running.result() if aim.running is not None and aim.running.done() else None
-        self.forget(uri)
+        self.drop()
         return answer
 
-    def forget(self, uri: str) -> None:
-        """Drop what was made, or is being made, for a document."""
-        if (aim := self._aims.pop(uri, None)) is not None:
+    def drop(self) -> None:
+        """Drop what was made, or is being made."""
+        aim, self._aim = self._aim, None
+        if aim is not None:
             aim.drop()
-
-    def forget_all(self) -> None:
-        """Drop everything."""
-        for uri in list(self._aims):
-            self.forget(uri)
 
     async def _fill(self, aim: _Aim, snapshot: Snapshot, offset: int, shown: str) -> Filled | None:
         # New settings may have excluded the file during the pause.
@@ -118,7 +114,7 @@ class Ahead:
             return None
         model, settings = aim.client.welcome.model, self._session.configuration.settings
         # A wrong start counts for the cursor's line only.
-        price = settings.gate if "\n" in shown else self._restraint.price(snapshot.uri, settings.gate)
+        price = settings.gate if "\n" in shown else self._restraint.price(settings.gate)
         after = snapshot.replaced(offset, offset, shown)
         aim.fill = self._session.plan(after, aim.offset, model, attrs.evolve(settings, gate=price)).fill
         patient = attrs.evolve(aim.fill, ahead=True, budget_ms=max(aim.fill.budget_ms, _FILL_MS))

@@ -1,7 +1,6 @@
-"""The requests midspan/fill, which fills a hole on demand, and midspan/whyThisSuggestion, which explains an offer."""
+"""The request midspan/fill, which fills a hole on demand."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import get_args
 
 import attrs
@@ -18,18 +17,14 @@ from engine.protocol.editor_messages import (
     Position,
     Range,
     Verdict,
-    origin_line,
-    quoted,
-    source_line,
 )
-from engine.protocol.messages import Filled, Origin, Progress, RuleName
+from engine.protocol.messages import Filled, Progress, RuleName
 from lsp_server.documents.source import normalize_newlines
 from lsp_server.documents.store import Snapshot, offset_in, position_in
 from lsp_server.protocol import refusal
 from lsp_server.session import PARSE_PATIENCE_S, Session
 from lsp_server.suggest.pipeline import Plan, present, weigh
 from lsp_server.suggest.silence import Silence
-from lsp_server.wire import WhyAnswer, WhyOrigin, WhyParams
 
 _LEAST_WORTH = -99.0
 """Keys. A text below the setting's least probability is worth minus infinity, which JSON cannot say."""
@@ -176,90 +171,3 @@ def _rule(name: str | None) -> RuleName | None:
     if name is not None:
         raise JsonRpcInvalidParams(f"no rule is called {name!r}; there are {', '.join(get_args(RuleName))}")
     return None
-
-
-_BUDGET_MS = 5000.0
-"""Nobody types meanwhile, and a fill that ends at its deadline would give another text."""
-
-
-@attrs.frozen
-class _Offer:
-    plan: Plan
-    text: str
-
-
-class Why:
-    """Keeps the last offer of each document and says where it came from; and why its last request showed nothing."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._offers: dict[str, _Offer] = {}
-        self.silences: dict[str, Silence] = {}
-        """Why the last request of a document showed nothing; none for one that showed something."""
-
-    def note(self, plan: Plan, text: str) -> None:
-        """Keep what is offered in a document now."""
-        self._offers[plan.snapshot.uri] = _Offer(plan, text)
-
-    def forget(self, uri: str) -> None:
-        """Drop a closed document."""
-        self._offers.pop(uri, None)
-        self.silences.pop(uri, None)
-
-    def nothing_in(self, uri: str) -> str:
-        """Return why nothing is shown in a document, by its last request."""
-        if (reason := self._session.why_not_served(uri)) is not None:
-            return reason
-        silence, offer = self.silences.get(uri), self._offers.get(uri)
-        if silence is not None and silence.cause == "waits" and self._session.link.connected is None:
-            silence = Silence("away", self._session.board.message)
-        if silence is not None:
-            return silence.line
-        return f"{quoted(offer.text)} was shown" if offer is not None else "nothing was asked for in this document yet"
-
-    def answer_nothing(self, params: WhyParams) -> WhyAnswer:
-        """Return why nothing is shown, whatever was shown before."""
-        uri = params.text_document.uri
-        silence = self.silences.get(uri) if self._session.why_not_served(uri) is None else None
-        return WhyAnswer(self.nothing_in(uri), is_held_back=silence is not None and silence.is_held_back)
-
-    def _is_taken(self, offer: _Offer) -> bool:
-        """Return whether the last thing that happened to a document is that the user took an offer."""
-        before, current = offer.plan.snapshot, self._session.documents.find(offer.plan.snapshot.uri)
-        at = offer.plan.hole.offset
-        return current is not None and current.text == before.text[:at] + offer.text + before.text[at:]
-
-    async def answer(self, params: WhyParams) -> WhyAnswer:
-        """Return where the last suggestion came from, or why nothing was shown since.
-
-        Raises JsonRpcException with one line without an engine.
-        """
-        uri = params.text_document.uri
-        offer = self._offers.get(uri)
-        if offer is None or (uri in self.silences and not self._is_taken(offer)):
-            return self.answer_nothing(params)
-        fill = attrs.evolve(offer.plan.fill, explain=True, budget_ms=_BUDGET_MS)
-        try:
-            client = await self._session.link.client()
-            # The settings may exclude the file by now.
-            if (reason := self._session.why_excluded(offer.plan.snapshot)) is not None:
-                return WhyAnswer(f"this file is left alone: it {reason}")
-            filled = await self._session.link.fill(client, fill)
-        except MidspanError as error:
-            raise refusal(str(error)) from None
-        found = next((each for each in present(offer.plan, filled) if each.text == offer.text), None)
-        if found is None:
-            return WhyAnswer(f"{quoted(offer.text)} would not be suggested there now; what is known has changed")
-        places = [self._place(offer.plan, origin) for origin in found.origins]
-        return WhyAnswer(source_line(offer.text, found.source, found.origins), places)
-
-    def _place(self, plan: Plan, origin: Origin) -> WhyOrigin:
-        if origin.path != plan.fill.path:
-            uri = Path(plan.fill.workspace, origin.path).as_uri()
-            return WhyOrigin(origin_line(origin), uri, origin.line - 1)
-        # The lines below have moved if the user took several lines.
-        uri, current = plan.snapshot.uri, self._session.documents.find(plan.snapshot.uri)
-        if current is not None and origin.line > plan.fill.line:
-            moved = current.text.count("\n") - plan.snapshot.text.count("\n")
-            origin = attrs.evolve(origin, line=max(1, origin.line + moved))
-        return WhyOrigin(origin_line(origin), uri, origin.line - 1)

@@ -17,13 +17,13 @@ from engine.protocol.confidence import FREE
 from engine.protocol.messages import Fill, Filled
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import Cursor
-from lsp_server.requests.ahead import Ahead, ReadAhead
-from lsp_server.requests.fill import Why
+from lsp_server.requests.ahead import ReadAhead
+from lsp_server.requests.desk import Desk, Desks, Offered, SuggestionRequest
+from lsp_server.requests.why import Why
 from lsp_server.session import Session
 from lsp_server.settings import Settings
 from lsp_server.suggest.pipeline import Plan, Presented, present
-from lsp_server.suggest.restraint import Menus, Restraint
-from lsp_server.suggest.reuse import Offer, Rest, Reuse, further, longer
+from lsp_server.suggest.reuse import Offer, Rest, further, longer
 from lsp_server.suggest.silence import Silence
 from lsp_server.wire import OfferTag
 
@@ -47,28 +47,6 @@ class Suggestion:
     text: str
     cursor: Cursor
     tag: OfferTag
-
-
-@attrs.frozen
-class SuggestionRequest:
-    """A suggestion request. A newer one from the same asker cancels it.
-
-    `candidates` is 1 for an automatic request. When the user asks there are more, nothing is held back, not even by the
-    gate, and the engine is asked again. The text on the screen stays the first, so that the editor goes on from there.
-    If there is nothing to show, the user is told why.
-
-    `waits`: an automatic request waits for an engine that starts, as long as nothing newer comes.
-    """
-
-    asker: str
-    uri: str
-    cursor: Callable[[Snapshot], Cursor]
-    candidates: int = 1
-    waits: bool = False
-
-    @property
-    def automatic(self) -> bool:
-        return self.candidates == 1
 
 
 def asked_for(plan: Plan, filled: Filled, settings: Settings) -> list[Presented]:
@@ -113,116 +91,87 @@ class Suggestions:
         self._session = session
         self._reading = reading
         self._tell = tell
-        self._reuse = Reuse()
-        self._restraint = Restraint()
-        self._menus = Menus()
-        self._ahead = Ahead(session, self._restraint)
-        self._latest: dict[str, SuggestionRequest] = {}
-        self._asked: dict[str, int] = {}
-        """The offer of each document that the user asked for last."""
-        self._running: dict[tuple[str, str], asyncio.Task[Any]] = {}
-        self.why = Why(session)
+        self._desks = Desks(session)
+        self.why = Why(session, self._desks)
         session.on_change.append(self.changed)
-        session.on_close.append(self.forget)
 
     async def find(self, request: SuggestionRequest) -> list[Suggestion]:
         """Return what is worth showing, the best first, and count it as shown.
 
         Raises asyncio.CancelledError only, when the editor cancels the request.
         """
-        self._cancel((request.uri, request.asker))
+        desk = self._desks.at(request.uri)
+        desk.cancel(request.asker)
         self._reading.stop()
-        self._latest[request.uri], self.why.silences[request.uri] = request, Silence("waits")
+        desk.latest, desk.silence = request, Silence("waits")
         try:
-            suggestions = await self._find(request)
+            suggestions = await self._find(desk, request)
         except asyncio.CancelledError:
-            self._silent(request, Silence("gone"))
+            desk.silent(request, Silence("gone"))
             raise
         except MidspanError as error:
             if not request.automatic:
                 self._tell(str(error))
             expected = isinstance(error, EngineFailure) and error.code == "cancelled"
             _logger.log(logging.DEBUG if expected else logging.WARNING, "no suggestion: %s", error)
-            return self._silent(request, Silence("gone") if expected else Silence("failed", str(error)))
+            desk.silent(request, Silence("gone") if expected else Silence("failed", str(error)))
+            return []
         except Exception as error:
             _logger.error("no suggestion: %s; please report this", describe(error))
-            return self._silent(request, Silence("failed", f"an error, {describe(error)}; please report this"))
-        silence = self.why.silences.get(request.uri)
-        if suggestions and self._latest.get(request.uri) is request:
-            self.why.silences.pop(request.uri, None)
-        elif silence is not None and silence.cause == "waits":
-            self._silent(request, Silence("gone"))  # for a text that is no more
+            desk.silent(request, Silence("failed", f"an error, {describe(error)}; please report this"))
+            return []
+        if not suggestions and desk.silence is not None and desk.silence.cause == "waits":
+            desk.silent(request, Silence("gone"))  # for a text that is no more
         if suggestions:
+            if desk.latest is request:
+                desk.silence = None
             self._session.offers.answered(suggestions[0].tag)
         elif not request.automatic:
             self._tell(self.why.nothing_in(request.uri))
         return suggestions
-
-    def _silent(self, request: SuggestionRequest, silence: Silence) -> list[Suggestion]:
-        """Return no suggestions, and keep the reason, unless there is a newer request."""
-        if self._latest.get(request.uri) is request:
-            self.why.silences[request.uri] = silence
-        return []
 
     def dismiss(self, snapshot: Snapshot, offset: int) -> None:
         """Suggest nothing at `offset` until the text there changes or the user asks.
 
         If the user types along the dismissed text, its rest is not suggested either.
         """
-        self.cancel(snapshot.uri)
-        rest = self._reuse.follow(snapshot, offset)
+        desk = self._desks.at(snapshot.uri)
+        rest = desk.reuse.follow(snapshot, offset)
         # Otherwise the next key would bring its rest back.
-        self._reuse.forget(snapshot.uri)
-        self._ahead.forget(snapshot.uri)
-        self._restraint.dismissed(snapshot, offset, rest.texts if rest is not None else [])
+        desk.clear()
+        desk.restraint.dismissed(snapshot, offset, rest.texts if rest is not None else [])
         self._session.offers.dismissed(snapshot.language.id)
-        self._latest.pop(snapshot.uri, None)
-        self.why.silences[snapshot.uri] = Silence("dismissed here")
+        desk.latest, desk.silence = None, Silence("dismissed here")
 
     def changed(self, uri: str) -> None:
         """Cancel the requests for the text before an edit."""
         self._reading.stop()
-        self.cancel(uri)
-
-    def cancel(self, uri: str) -> None:
-        """Cancel the running requests of this document; they return no suggestions."""
-        for key in [key for key in self._running if key[0] == uri]:
-            self._cancel(key)
+        self._desks.at(uri).cancel_all()
 
     def cancel_all(self) -> None:
         """Cancel all running requests, and forget what was suggested."""
-        for key in list(self._running):
-            self._cancel(key)
         self._reading.stop()
-        self._reuse.forget_all()
-        self._ahead.forget_all()
+        for desk in self._desks:
+            desk.clear()
 
-    def forget(self, uri: str) -> None:
-        """Drop a closed document."""
-        self.cancel(uri)
-        self._reuse.forget(uri)
-        self._restraint.forget(uri)
-        self._menus.forget(uri)
-        self._ahead.forget(uri)
-        self._asked.pop(uri, None)
-        self._latest.pop(uri, None)
-        self.why.forget(uri)
-
-    async def _find(self, request: SuggestionRequest) -> list[Suggestion]:
-        if self._is_unasked(request) and request.uri not in self._asked:
-            return self._silent(request, Silence("only asked", self._session.why_only_asked or ""))
+    async def _find(self, desk: Desk, request: SuggestionRequest) -> list[Suggestion]:
+        if self._is_unasked(request) and desk.asked is None:
+            desk.silent(request, Silence("only asked", self._session.why_only_asked or ""))
+            return []
         snapshot = await self._session.parsed(request.uri)
         if snapshot is None:
             return []
         cursor = request.cursor(snapshot)
         if cursor.snapshot is not snapshot and request.automatic:
-            chosen = self._menus.is_chosen(snapshot, cursor)
+            chosen = desk.menu.is_chosen(snapshot, cursor)
             # A gate of 0 believes every entry.
             if not chosen and not self._session.configuration.settings.gate.hides_nothing:
-                return await self._find_in_entry(request, cursor, snapshot)
-        return await self._find_at(request, cursor, snapshot)
+                return await self._find_in_entry(desk, request, cursor, snapshot)
+        return await self._find_at(desk, request, cursor, snapshot)
 
-    async def _find_in_entry(self, request: SuggestionRequest, cursor: Cursor, snapshot: Snapshot) -> list[Suggestion]:
+    async def _find_in_entry(
+        self, desk: Desk, request: SuggestionRequest, cursor: Cursor, snapshot: Snapshot
+    ) -> list[Suggestion]:
         """Return what is suggested without the menu, if it begins with the entry that the editor selected, and goes on.
 
         The editor draws nothing else, and the menu says the entry itself. Text that follows that entry alone is no
@@ -232,26 +181,29 @@ class Suggestions:
         if typed is None:
             return []
         entry = cursor.inserted.removeprefix(cursor.replaced)
-        suggestions = await self._find_at(request, typed, snapshot)
+        suggestions = await self._find_at(desk, request, typed, snapshot)
         found = [each for each in suggestions if each.text.startswith(entry) and each.text != entry]
         if not found:
             if suggestions:
-                self._silent(request, Silence("menu"))
-            self._restraint.showed(snapshot, typed.offset, "")
-            self._ahead.forget(request.uri)
+                desk.silent(request, Silence("menu"))
+            desk.restraint.showed(snapshot, typed.offset, "")
+            desk.ahead.drop()
         return found
 
-    async def _find_at(self, request: SuggestionRequest, cursor: Cursor, snapshot: Snapshot) -> list[Suggestion]:
+    async def _find_at(
+        self, desk: Desk, request: SuggestionRequest, cursor: Cursor, snapshot: Snapshot
+    ) -> list[Suggestion]:
         """Return what is worth showing at `cursor` in the document's version `snapshot`."""
         session, unasked = self._session, self._is_unasked(request)
-        here, restraint = (cursor.snapshot, cursor.offset), self._restraint
+        here, restraint = (cursor.snapshot, cursor.offset), desk.restraint
         # Items that the user selects in the completion menu are not typed.
         is_typed = cursor.snapshot is snapshot
         if is_typed:
             restraint.observe(*here)
         if request.automatic and restraint.is_silent(*here):
-            return self._silent(request, Silence("dismissed here"))
-        followed = self._followed(*here)
+            desk.silent(request, Silence("dismissed here"))
+            return []
+        followed = self._followed(desk, *here)
         # The editor may show any of several guesses.
         only = followed.texts[0] if followed is not None and len(followed.texts) == 1 else ""
         may_grow = followed is not None and only != "" and not unasked and followed.offer.may_grow(only, *here)
@@ -260,29 +212,31 @@ class Suggestions:
             if is_typed:
                 restraint.showed(*here, only)
             if is_typed and only and not unasked:
-                self._ahead.aim(*here, only)
+                desk.ahead.aim(*here, only)
             return tagged(followed.texts, cursor, followed.offer, [None] * len(followed.texts))
         if unasked:
-            return self._silent(request, Silence("only asked", session.why_only_asked or ""))
-        return await self._ask(request, cursor, snapshot, followed)
+            desk.silent(request, Silence("only asked", session.why_only_asked or ""))
+            return []
+        return await self._ask(desk, request, cursor, snapshot, followed)
 
     async def _ask(
-        self, request: SuggestionRequest, cursor: Cursor, snapshot: Snapshot, followed: Rest | None
+        self, desk: Desk, request: SuggestionRequest, cursor: Cursor, snapshot: Snapshot, followed: Rest | None
     ) -> list[Suggestion]:
         """Ask the engine at `cursor` in the document's version `snapshot`. What is `followed` stays on the screen."""
-        session, restraint = self._session, self._restraint
+        session, restraint = self._session, desk.restraint
         here, is_typed = (cursor.snapshot, cursor.offset), cursor.snapshot is snapshot
         client = session.link.ready() if request.automatic else await self._awaited_client()
         has_waited = client is None and request.waits
         if has_waited:
-            client = await self._newest(request, session.link.started())
+            client = await self._newest(desk, request, session.link.started())
         if client is None:
-            return self._silent(request, Silence("away", session.board.message))
+            desk.silent(request, Silence("away", session.board.message))
+            return []
         # Meanwhile the editor may have sent its settings, which may exclude this file.
         if session.why_not_served(request.uri) is not None or not session.documents.is_current(snapshot):
             return []
         settings = session.configuration.settings
-        price = restraint.price(request.uri, settings.gate) if request.automatic else FREE
+        price = restraint.price(settings.gate) if request.automatic else FREE
         settings = attrs.evolve(settings, gate=price)
         plan = session.plan(*here, client.welcome.model, settings, request.candidates)
         if not request.automatic:
@@ -291,10 +245,10 @@ class Suggestions:
         if has_waited or not request.automatic:
             # Reading a new file is slow, so is an engine's first pass, and a second is little to somebody who waits.
             fill = attrs.evolve(fill, budget_ms=max(fill.budget_ms, _WAITING_MS))
-        filled = self._ahead.take(request.uri, client, fill) or await self._filled(request, client, fill)
+        filled = desk.ahead.take(client, fill) or await self._filled(desk, request, client, fill)
         if filled is None or not session.documents.is_current(snapshot):
             return []
-        presented = self._presented(request, plan, filled, here)
+        presented = self._presented(desk, request, plan, filled)
         confidences = {each.text: round(each.confidence, 3) for each in presented}
         if followed is not None:
             presented = longer(presented, followed) if request.automatic else further(presented, followed)
@@ -304,48 +258,43 @@ class Suggestions:
             # A user who asks and cycles through several texts ignores none of them.
             restraint.showed(*here, texts[0] if texts and request.automatic else "")
         if not texts:
-            self._ahead.forget(request.uri)
+            desk.ahead.drop()
             return []
-        offer = self._reuse.remember(*here, presented, session.offers.make)
+        offer = desk.reuse.remember(*here, presented, session.offers.make)
         if not request.automatic:
-            self._asked[request.uri] = offer.number
+            desk.asked = offer.number
         if followed is None or texts[0] != followed.texts[0]:
-            self.why.note(plan, texts[0])
+            desk.offered = Offered(plan, texts[0])
         if is_typed and request.automatic:
-            self._ahead.aim(*here, texts[0])
+            desk.ahead.aim(*here, texts[0])
         return tagged(texts, cursor, offer, [confidences.get(text) for text in texts])
 
     def _is_unasked(self, request: SuggestionRequest) -> bool:
         """Return whether the user wants suggestions only when asked for, and has not asked."""
         return request.automatic and not self._session.is_automatic
 
-    def _followed(self, snapshot: Snapshot, offset: int) -> Rest | None:
+    def _followed(self, desk: Desk, snapshot: Snapshot, offset: int) -> Rest | None:
         """Return what is left of an offer while the user types along it, or None."""
-        followed = self._reuse.follow(snapshot, offset)
+        followed = desk.reuse.follow(snapshot, offset)
         # While nothing comes unasked, only what was asked for stays.
-        may_stay = self._session.is_automatic or (
-            followed is not None and followed.offer.number == self._asked.get(snapshot.uri)
-        )
-        if followed is None or not may_stay:
+        if followed is None or not (self._session.is_automatic or followed.offer.number == desk.asked):
             return None
-        rests = [each for each in followed.texts if self._restraint.refusal_of_rest(snapshot, offset, each) is None]
+        rests = [each for each in followed.texts if desk.restraint.refusal_of_rest(snapshot, offset, each) is None]
         return Rest(followed.offer, rests) if rests else None
 
-    def _presented(
-        self, request: SuggestionRequest, plan: Plan, filled: Filled, here: tuple[Snapshot, int]
-    ) -> list[Presented]:
+    def _presented(self, desk: Desk, request: SuggestionRequest, plan: Plan, filled: Filled) -> list[Presented]:
         settings = self._session.configuration.settings
         price = settings.gate
-        is_dearer = request.automatic and self._restraint.price(request.uri, price) != price
-        self._silent(request, Silence("answered", plan=plan, filled=filled, is_dearer=is_dearer))
+        is_dearer = request.automatic and desk.restraint.price(price) != price
+        desk.silent(request, Silence("answered", plan=plan, filled=filled, is_dearer=is_dearer))
         if not request.automatic:
             return asked_for(plan, filled, settings)
         allowed: list[Presented] = []
         for each in present(plan, filled):
-            if (refusal := self._restraint.refusal(*here, each.text)) is None:
+            if (refusal := desk.restraint.refusal(plan.snapshot, plan.hole.offset, each.text)) is None:
                 allowed.append(each)
             else:
-                self._silent(request, Silence.refused(refusal, each.text))
+                desk.silent(request, Silence.refused(refusal, each.text))
         return allowed
 
     async def _awaited_client(self) -> EngineClient:
@@ -356,10 +305,10 @@ class Suggestions:
         except TimeoutError:
             raise EngineUnavailable("the engine is still starting; ask again in a moment") from None
 
-    async def _filled(self, request: SuggestionRequest, client: EngineClient, fill: Fill) -> Filled | None:
+    async def _filled(self, desk: Desk, request: SuggestionRequest, client: EngineClient, fill: Fill) -> Filled | None:
         """Ask the engine. Returns None when a newer request or an edit cancelled this one."""
         started = time.perf_counter()
-        filled = await self._newest(request, self._session.link.fill(client, fill))
+        filled = await self._newest(desk, request, self._session.link.fill(client, fill))
         milliseconds = (time.perf_counter() - started) * 1000
         if filled is not None:
             self._session.board.took(milliseconds)
@@ -367,11 +316,12 @@ class Suggestions:
             self._session.board.awaited(milliseconds)
         return filled
 
-    async def _newest(self, request: SuggestionRequest, work: Coroutine[Any, Any, _Answer]) -> _Answer | None:
+    async def _newest(
+        self, desk: Desk, request: SuggestionRequest, work: Coroutine[Any, Any, _Answer]
+    ) -> _Answer | None:
         """Return what `work` returns, or None when a newer request or an edit cancelled it."""
         running = asyncio.create_task(work)
-        key = (request.uri, request.asker)
-        self._running[key] = running
+        desk.running[request.asker] = running
         try:
             return await running
         except asyncio.CancelledError:
@@ -380,10 +330,5 @@ class Suggestions:
                 raise
             return None
         finally:
-            if self._running.get(key) is running:
-                del self._running[key]
-
-    def _cancel(self, key: tuple[str, str]) -> None:
-        running = self._running.pop(key, None)
-        if running is not None:
-            running.cancel()
+            if desk.running.get(request.asker) is running:
+                del desk.running[request.asker]

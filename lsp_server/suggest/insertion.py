@@ -60,11 +60,6 @@ class Insertion:
         return self.agreement == "none"
 
 
-def is_before_word(hole: Hole) -> bool:
-    """Return whether a word follows the cursor directly: a name that ends the fill would become part of it."""
-    return _WORD.match(hole.line_after) is not None
-
-
 def likeliest(candidate: Candidate, hole: Hole, language: Language) -> Insertion | None:
     """Return the likeliest insertion that `candidate` begins with, or None if it begins with none."""
     return max(insertions(candidate, hole, language), key=lambda each: each.confidence, default=None)

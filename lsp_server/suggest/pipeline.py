@@ -29,7 +29,7 @@ from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import Hole, context_budget_of, cut_hole
 from lsp_server.languages.language import BRACKETS, Language, balance
 from lsp_server.settings import Settings
-from lsp_server.suggest.insertion import COUNTED, GUESSES, LEAST_LINE, is_before_word, likeliest
+from lsp_server.suggest.insertion import COUNTED, GUESSES, LEAST_LINE, likeliest
 from lsp_server.suggest.shape import shape, without_what_follows
 
 _LONGEST = 30
@@ -102,7 +102,7 @@ def plan(
     end and passes. The price is raised by the model's doubt, but not of an insertion, which has odds of its own.
     """
     hole = cut_hole(snapshot, offset, context_budget_of(model, settings.context_tokens), code_above)
-    if model.doubt != 1 and not is_before_word(hole):
+    if model.doubt != 1 and not hole.is_before_word:
         settings = attrs.evolve(settings, gate=settings.gate.raised(model.doubt))
     least, count = settings.gate.least_probability(_LONGEST), candidates
     if _inserts(hole, settings):
@@ -183,7 +183,7 @@ def weigh(candidate: Candidate, plan: Plan) -> Weighed:
     """Return what the price lets be shown of `candidate`, and why."""
     snapshot, hole, settings = plan.snapshot, plan.hole, plan.settings
     price = settings.gate
-    if is_before_word(hole):
+    if hole.is_before_word:
         inserted, free = likeliest(candidate, hole, snapshot.language), price.hides_nothing
         if inserted is not None and not (inserted.is_start and (free or settings.whole_lines)):
             weighed = Weighed(price, inserted.text, inserted.confidence, COUNTED)
@@ -214,7 +214,7 @@ def begins_below(candidate: Candidate, hole: Hole) -> bool:
 
 def _inserts(hole: Hole, settings: Settings) -> bool:
     """Return whether code is inserted directly before a word, so that only what fits between both sides is shown."""
-    return is_before_word(hole) and not settings.gate.hides_nothing
+    return hole.is_before_word and not settings.gate.hides_nothing
 
 
 def _shown_origins(candidate: Candidate, shown: str) -> list[Origin]:

@@ -81,40 +81,39 @@ class _Past:
 
 
 class Restraint:
-    """Remembers the last suggestion of each document, and what the user did with those before it."""
+    """Remembers the last suggestion of a document, and what the user did with those before it."""
 
     def __init__(self, doubt: float = DOUBT, most_wrong: int = MOST_WRONG) -> None:
         self._doubt, self._most_wrong = doubt, most_wrong
         self._dismissals = Dismissals()
-        self._shown: dict[str, _Shown] = {}
-        self._lines: dict[str, _Line] = {}
-        self._past: dict[str, _Past] = {}
+        self._shown: _Shown | None = None
+        self._line = _Line()
+        self._past: _Past | None = None
 
     def observe(self, snapshot: Snapshot, offset: int) -> None:
         """Note what became of the last suggestion, with the cursor at `offset` now. Call it before each new one."""
-        uri, text, number = snapshot.uri, snapshot.text, snapshot.source.lines.at(offset)
-        line = self._lines.get(uri, _Line())
+        text, number, line = snapshot.text, snapshot.source.lines.at(offset), self._line
         # To delete what was typed past a suggestion takes that back.
         wrong_at = tuple(at for at in line.wrong_at if at < offset) if line.number == number else ()
         self._settle(snapshot, offset)
-        if (shown := self._shown.pop(uri, None)) is not None:
+        shown, self._shown = self._shown, None
+        if shown is not None:
             typed = shown.typed(text, offset)
             if typed is None:
                 if not shown.is_before_deletion(text):
                     self._ignore(shown)
             elif shown.text.startswith(typed):
-                self._shown[uri] = shown
+                self._shown = shown
             elif not typed.startswith(shown.text):
                 parted_at = shown.origin + shown.agreement(typed)
-                self._past[uri] = _Past(shown, text, parted_at)
+                self._past = _Past(shown, text, parted_at)
                 if snapshot.source.lines.at(parted_at) == number:
                     wrong_at = (*wrong_at, parted_at)
-        self._lines[uri] = _Line(number, wrong_at)
+        self._line = _Line(number, wrong_at)
 
-    def price(self, uri: str, price: Price) -> Price:
+    def price(self, price: Price) -> Price:
         """Return the price on the cursor's line: `price`, raised by the wrong starts there. What is free stays free."""
-        wrong = len(self._lines.get(uri, _Line()).wrong_at)
-        return price.raised(self._doubt ** min(wrong, self._most_wrong))
+        return price.raised(self._doubt ** min(len(self._line.wrong_at), self._most_wrong))
 
     def is_silent(self, snapshot: Snapshot, offset: int) -> bool:
         """Return whether nothing is shown at `offset`, because the user dismissed a suggestion there."""
@@ -130,7 +129,7 @@ class Restraint:
 
     def showed(self, snapshot: Snapshot, offset: int, text: str) -> None:
         """Note that `text` is on the screen at `offset`, after `observe`; "" if nothing is."""
-        last = self._shown.pop(snapshot.uri, None)
+        last, self._shown = self._shown, None
         if not text:
             return
         shown = _Shown(snapshot, offset, text)
@@ -139,25 +138,19 @@ class Restraint:
             whole = typed + text
             if whole.startswith(last.text) or last.text.startswith(whole):
                 shown = attrs.evolve(last, text=whole)
-        self._shown[snapshot.uri] = shown
+        self._shown = shown
 
     def dismissed(self, snapshot: Snapshot, offset: int, texts: Sequence[str]) -> None:
         """Note that the user dismissed `texts` at `offset`. Nothing is shown there until the text around it changes."""
-        self._shown.pop(snapshot.uri, None)
+        self._shown = None
         self._dismissals.note(snapshot, offset, texts)
-
-    def forget(self, uri: str) -> None:
-        """Drop a closed document."""
-        self._dismissals.forget(uri)
-        for of_document in (self._shown, self._lines, self._past):
-            of_document.pop(uri, None)
 
     def _settle(self, snapshot: Snapshot, offset: int) -> None:
         """Count the suggestion that was typed past as ignored, unless this edit took that back."""
-        past = self._past.get(snapshot.uri)
+        past = self._past
         if past is None or past.text == snapshot.text:
             return
-        del self._past[snapshot.uri]
+        self._past = None
         if offset != past.parted_at or not past.text.startswith(snapshot.text[:offset]):
             self._ignore(past.shown)
 
@@ -178,7 +171,7 @@ class _Surroundings:
 
 
 class Dismissals:
-    """Remembers where the user dismissed suggestions. Nothing is suggested there until the text around it changes.
+    """Remembers where the user dismissed suggestions in a document. Nothing is suggested there until the text changes.
 
     A change on the cursor's line, or in the three lines above, ends a dismissal; undoing the change brings it back. A
     user who types along a dismissed suggestion does not get its rest either, only another text or a longer one.
@@ -187,37 +180,33 @@ class Dismissals:
     """
 
     def __init__(self) -> None:
-        self._dismissed: dict[str, dict[_Surroundings, frozenset[str]]] = {}
-        self._ignored: dict[str, Counter[tuple[_Surroundings, str]]] = {}
+        self._dismissed: dict[_Surroundings, frozenset[str]] = {}
+        self._ignored: Counter[tuple[_Surroundings, str]] = Counter()
 
     def note(self, snapshot: Snapshot, offset: int, texts: Sequence[str]) -> None:
         """Note that the user dismissed `texts` at `offset`."""
-        dismissed = self._dismissed.setdefault(snapshot.uri, {})
-        dismissed[_surroundings(snapshot, offset)] = frozenset(texts)
-        if len(dismissed) > _MAX_PLACES:
-            del dismissed[next(iter(dismissed))]
+        self._dismissed[_surroundings(snapshot, offset)] = frozenset(texts)
+        if len(self._dismissed) > _MAX_PLACES:
+            del self._dismissed[next(iter(self._dismissed))]
 
     def ignore(self, snapshot: Snapshot, offset: int, text: str) -> None:
         """Note that the user saw `text` at `offset`, and typed something else or went away."""
-        ignored = self._ignored.setdefault(snapshot.uri, Counter())
         seen = _surroundings(snapshot, offset), text
         # The last one counted is the last one forgotten.
-        ignored[seen] = ignored.pop(seen, 0) + 1
-        if len(ignored) > _MAX_PLACES:
-            del ignored[next(iter(ignored))]
+        self._ignored[seen] = self._ignored.pop(seen, 0) + 1
+        if len(self._ignored) > _MAX_PLACES:
+            del self._ignored[next(iter(self._ignored))]
 
     def holds(self, snapshot: Snapshot, offset: int) -> bool:
         """Return whether a suggestion was dismissed at `offset`, and the text there is still the same."""
-        dismissed = self._dismissed.get(snapshot.uri)
-        return dismissed is not None and _surroundings(snapshot, offset) in dismissed
+        return bool(self._dismissed) and _surroundings(snapshot, offset) in self._dismissed
 
     def refusal(self, snapshot: Snapshot, offset: int, text: str) -> Refusal | None:
         """Return whether `text` at `offset` was ignored there twice, or is the rest of such a text or a dismissed one.
 
         The rest is what is left after typing along.
         """
-        dismissed, ignored = self._dismissed.get(snapshot.uri, {}), self._ignored.get(snapshot.uri, Counter())
-        texts = {text for _, text in ignored}.union(*dismissed.values())
+        texts = {text for _, text in self._ignored}.union(*self._dismissed.values())
         line_start = snapshot.source.lines.start(snapshot.source.lines.at(offset))
         # In a line of a million characters most of the starts are too far away for any of the texts.
         first = max(line_start, offset + len(text) - max(map(len, texts), default=0))
@@ -226,16 +215,11 @@ class Dismissals:
             # The text is compared first: the surroundings of each start would take most of a millisecond.
             if whole in texts:
                 around = _surroundings(snapshot, start, offset)
-                if whole in dismissed.get(around, ()):
+                if whole in self._dismissed.get(around, ()):
                     return "dismissed"
-                if ignored[around, whole] >= _OFTEN_IGNORED:
+                if self._ignored[around, whole] >= _OFTEN_IGNORED:
                     return "ignored"
         return None
-
-    def forget(self, uri: str) -> None:
-        """Drop a closed document."""
-        self._dismissed.pop(uri, None)
-        self._ignored.pop(uri, None)
 
 
 def _surroundings(snapshot: Snapshot, offset: int, typed_to: int | None = None) -> _Surroundings:
@@ -276,35 +260,21 @@ def _begins_with(text: str, start: str) -> bool:
     return bool(start) and text.startswith(start) and not re.match(r"\w\w", text[len(start) - 1 :])
 
 
-@attrs.frozen
-class _Menu:
-    """The menu at a text: the entry that was selected first, and whether another one was since."""
-
-    version: int
-    entry: str
-    has_moved: bool = False
-
-
-class Menus:
-    """Remembers the completion menu of each document, and whether the user chose the entry that is selected in it.
+@attrs.define
+class Menu:
+    """The completion menu of a document: the entry that was selected first at a version, and whether another was since.
 
     An editor selects an entry of its own as soon as the menu opens, and again after each key. No request tells who
     selected the entry, but without a key only the user goes on to another one.
     """
 
-    def __init__(self) -> None:
-        self._menus: dict[str, _Menu] = {}
+    _version: int | None = None
+    _entry: str = ""
+    _has_moved: bool = False
 
     def is_chosen(self, snapshot: Snapshot, cursor: Cursor) -> bool:
         """Return whether the user chose the entry of `cursor`, which is selected at `snapshot`."""
-        menu = self._menus.get(snapshot.uri)
-        if menu is None or menu.version != snapshot.version:
-            menu = _Menu(snapshot.version, cursor.inserted)
-        elif menu.entry != cursor.inserted:
-            menu = attrs.evolve(menu, has_moved=True)
-        self._menus[snapshot.uri] = menu
-        return menu.has_moved
-
-    def forget(self, uri: str) -> None:
-        """Drop a closed document."""
-        self._menus.pop(uri, None)
+        if self._version != snapshot.version:
+            self._version, self._entry, self._has_moved = snapshot.version, cursor.inserted, False
+        self._has_moved |= self._entry != cursor.inserted
+        return self._has_moved

@@ -78,20 +78,20 @@ class Rest:
 
 
 class Reuse:
-    """Remembers the last offers of each document.
+    """Remembers the last offers of a document.
 
     A text that comes and goes while it is right is worse than none. So what is typed along stays on the screen to its
     last character, asking again may only lengthen it, and what is deleted again brings it back.
     """
 
     def __init__(self) -> None:
-        self._offers: dict[str, tuple[Offer, ...]] = {}
+        self._offers: tuple[Offer, ...] = ()
 
     def remember(
         self, snapshot: Snapshot, offset: int, presented: Sequence[Presented], new_number: Callable[[], int]
     ) -> Offer:
         """Return the offer of these texts, one or more, at `offset`: a new one, or the one that the first lengthens."""
-        known, texts = self._offers.get(snapshot.uri, ()), tuple(each.text for each in presented)
+        known, texts = self._offers, tuple(each.text for each in presented)
         starts = [each.text for each in presented if each.is_start]
         after, source = snapshot.text[offset:], presented[0].source
         old = next((one for one in known if _lengthens(texts[0], one, snapshot, offset)), None)
@@ -105,23 +105,19 @@ class Reuse:
             offer = Offer(old.number, old.before, after, wholes, wholes_of_starts, offset, source)
             if old.after == after:  # The editor has closed no bracket meanwhile.
                 known = tuple(one for one in known if one is not old)
-        self._offers[snapshot.uri] = (offer, *known)[:_MAX_OFFERS]
+        self._offers = (offer, *known)[:_MAX_OFFERS]
         return offer
 
     def follow(self, snapshot: Snapshot, offset: int) -> Rest | None:
         """Return what is left of the newest offer along which the user only typed, or deleted that again."""
-        for offer in self._offers.get(snapshot.uri, ()):
+        for offer in self._offers:
             if texts := offer.rests(snapshot, offset):
                 return Rest(offer, texts)
         return None
 
-    def forget(self, uri: str) -> None:
-        """Drop the offers of a document."""
-        self._offers.pop(uri, None)
-
-    def forget_all(self) -> None:
-        """Drop all offers: another model, or other settings, may suggest something else."""
-        self._offers.clear()
+    def clear(self) -> None:
+        """Drop the offers: the user dismissed one, or another model, or other settings, may suggest something else."""
+        self._offers = ()
 
 
 def longer(presented: Sequence[Presented], rest: Rest) -> list[Presented]:

@@ -10,7 +10,6 @@ import attrs
 from engine.protocol.confidence import FREE
 from engine.protocol.editor_messages import quoted
 from engine.protocol.messages import Candidate, Filled, Finish
-from lsp_server.suggest.insertion import is_before_word
 from lsp_server.suggest.pipeline import Plan, begins_below, is_hasty, present, weigh
 from lsp_server.suggest.restraint import Refusal
 
@@ -85,7 +84,7 @@ def _why_hidden(plan: Plan, filled: Filled, is_dearer: bool) -> str:
     if weighed.shown is not None and is_hasty(candidate, filled):
         return f"unsure: {written} was written in one step, and a part of it is a guess{end}"
     if not weighed.shaped:
-        before_word = is_before_word(plan.hole)
+        before_word = plan.hole.is_before_word
         where = " directly before this word" if before_word else ": it is there already, or would break the syntax"
         return f"{written} would not fit{where}{end}"
     if begins_below(candidate, plan.hole):

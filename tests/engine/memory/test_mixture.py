@@ -69,7 +69,7 @@ def back_off(runs: list[tuple[dict[int, int], float]]) -> dict[int, float]:
     st.integers(1, VOCABULARY),
     st.integers(0, 9),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_mixture_is_the_weighted_sum_of_its_parts(
     above: list[int],
     below: list[int],

@@ -71,7 +71,7 @@ def check(index: RunIndex, files: dict[int, list[int]], history: list[int], most
 
 
 @given(CHANGES, HISTORY, st.sampled_from([2, 64]), st.none() | NUMBER)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_index_equals_a_search_through_all_files(
     changes: list[tuple[int, list[int] | None]], history: list[int], most: int, without: int | None
 ) -> None:
@@ -85,7 +85,7 @@ def test_the_index_equals_a_search_through_all_files(
 
 
 @given(CHANGES, HISTORY, st.sampled_from([2, 64]), st.integers(0, 3))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_hash_collision_is_never_an_answer(
     changes: list[tuple[int, list[int] | None]], history: list[int], most: int, bits: int
 ) -> None:
@@ -95,7 +95,7 @@ def test_a_hash_collision_is_never_an_answer(
 
 
 @given(CHANGES, st.lists(HISTORY, max_size=8))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_rows_together_are_answered_as_rows_alone(
     changes: list[tuple[int, list[int] | None]], histories: list[list[int]]
 ) -> None:

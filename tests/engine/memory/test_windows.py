@@ -82,7 +82,7 @@ def places(files: dict[int, list[int]], rows: list[list[int]], most: int, withou
 
 
 @given(FILES, ROWS, st.sampled_from([3, 64]), st.integers(0, 4))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_rare_places_equal_a_search_through_all_files(
     files: dict[int, list[int]], rows: list[list[int]], most: int, without: int
 ) -> None:

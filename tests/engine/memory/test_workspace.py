@@ -80,7 +80,7 @@ def test_no_run_crosses_from_the_code_below_to_the_code_above() -> None:
 
 
 @given(st.lists(st.integers(0, 2), max_size=40), st.lists(st.integers(0, 2), max_size=40), st.integers(0, 40))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_scan_finds_what_an_index_finds(above: list[int], below: list[int], end: int) -> None:
     memories = WorkspaceMemories(ROOM)
     memories.learn("/a", "below", below)

@@ -57,7 +57,7 @@ def draft_of(folder: Path, example: Example) -> tuple[DraftFile, Narrowing] | No
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     text=texts(),
     bom=st.sampled_from(["", "\ufeff"]),

@@ -69,7 +69,7 @@ def outline(node: tree_sitter.Node) -> list[tuple[str, int, int, tuple[int, ...]
 @given(
     texts, st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), texts), max_size=5), st.sampled_from(ENCODINGS)
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_random_edits_give_the_same_text_as_naive_replacing(
     editor: str, text: str, edits: list[tuple[int, int, str]], encoding: types.PositionEncodingKind
 ) -> None:
@@ -104,7 +104,7 @@ programs = st.lists(st.sampled_from(WORDS), max_size=12)
 
 
 @given(programs, st.lists(st.tuples(st.integers(0, 12), st.integers(0, 2), programs), max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_an_incremental_tree_equals_a_fresh_one(lines: list[str], edits: list[tuple[int, int, list[str]]]) -> None:
     documents = opened("".join(lines))
     for version, (line, removed, new) in enumerate(edits, 1):
@@ -121,7 +121,7 @@ def test_an_incremental_tree_equals_a_fresh_one(lines: list[str], edits: list[tu
 
 
 @given(texts, st.integers(0, 100), st.sampled_from(ENCODINGS))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_offset_becomes_a_position_and_back(text: str, offset: int, encoding: types.PositionEncodingKind) -> None:
     snapshot = current(opened(text))
     offset = min(offset, len(text))
@@ -130,7 +130,7 @@ def test_every_offset_becomes_a_position_and_back(text: str, offset: int, encodi
 
 
 @given(texts, st.integers(0, 100))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_offset_becomes_a_byte_and_back(text: str, offset: int) -> None:
     source = current(opened(text)).source
     offset = min(offset, len(text))
@@ -150,7 +150,7 @@ def units(text: str, encoding: types.PositionEncodingKind) -> int:
 
 
 @given(st.text("aé🙂", max_size=12), st.integers(0, 40), st.sampled_from(ENCODINGS))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_column_means_the_character_that_contains_it(
     line: str, column: int, encoding: types.PositionEncodingKind
 ) -> None:

@@ -46,7 +46,7 @@ def texts(draw: st.DrawFn) -> str:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 @given(text=texts())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_undoing_an_edit_gives_back_every_byte(name: str, text: str) -> None:
     edit = edit_of("python", [EXAMPLES[name]], text)
     changed = edit.applied(text)
@@ -59,7 +59,7 @@ def test_undoing_an_edit_gives_back_every_byte(name: str, text: str) -> None:
 
 
 @given(text=texts())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_new_lines_end_as_those_of_the_file(text: str) -> None:
     changed = edit_of("python", [EXAMPLES["try"]], text).applied(text)
     if text.startswith(("foo", "x", "if", "os", "import")) and "\r\n" in text:
@@ -67,7 +67,7 @@ def test_new_lines_end_as_those_of_the_file(text: str) -> None:
 
 
 @given(text=st.text(max_size=200))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_text_is_searched_without_harm(text: str) -> None:
     for language in ("python", "typescriptreact", "go"):
         edit = edit_of(language, [("foo(a)", "foo(a, b)")], text)

@@ -106,8 +106,8 @@ async def test_a_file_that_new_settings_exclude_is_not_filled_ahead(
     session.link.configure(EngineOptions(model=str(tiny_model)))
     await session.link.client()
     session.board.took(SLOW_MS)
-    ahead = Ahead(session, Restraint())
-    for name in ("excluded", "kept"):
+    aheads = {name: Ahead(session, Restraint()) for name in ("excluded", "kept")}
+    for name, ahead in aheads.items():
         uri = f"file:///project/{name}.txt"
         session.open(types.TextDocumentItem(uri, "plaintext", 0, f"{name}\n"))
         snapshot = session.served(uri)
@@ -117,6 +117,7 @@ async def test_a_file_that_new_settings_exclude_is_not_filled_ahead(
     await eventually(lambda: any(fill.ahead for fill in engine.fills))
     # Fills ahead begin in the order in which they were aimed at.
     assert [fill.prefix for fill in engine.fills if fill.ahead] == ["kept text"]
-    ahead.forget_all()
+    for ahead in aheads.values():
+        ahead.drop()
     await session.link.close()
     await engine.stop()

@@ -23,7 +23,7 @@ def see(restraint: Restraint, marked: str, text: str = "") -> float:
     """Show `text` at the marked cursor, "" for nothing, and return what a wrong text costs there."""
     snapshot, offset = at_cursor(marked)
     restraint.observe(snapshot, offset)
-    price = restraint.price(snapshot.uri, PRICE)
+    price = restraint.price(PRICE)
     if text and restraint.refusal(snapshot, offset, text) is not None:
         text = ""
     restraint.showed(snapshot, offset, text)
@@ -59,14 +59,14 @@ def test_the_third_wrong_start_of_a_line_does_not_raise_the_price_further(restra
 def test_a_wrong_start_raises_the_least_probability_too(restraint: Restraint) -> None:
     see(restraint, "x = ¦\n", "foo(1)")
     see(restraint, "x = b¦\n")
-    assert restraint.price(at_cursor("¦")[0].uri, PRICE).least == pytest.approx(0.8)
+    assert restraint.price(PRICE).least == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize("price", [FREE, Price(least=1.0)])
 def test_a_gate_that_shows_all_or_nothing_stays(restraint: Restraint, price: Price) -> None:
     see(restraint, "x = ¦\n", "foo(1)")
     see(restraint, "x = b¦\n")
-    raised = restraint.price(at_cursor("¦")[0].uri, price)
+    raised = restraint.price(price)
     assert (raised.least, raised.hides_nothing) == (price.least, price.hides_nothing)
 
 
@@ -184,12 +184,6 @@ def test_only_the_last_ignored_texts_are_remembered(restraint: Restraint) -> Non
     assert allows(restraint, "x = ¦\ny\n", "foo(1)")
 
 
-def test_a_closed_document_is_forgotten(restraint: Restraint) -> None:
-    ignore(restraint, 2)
-    restraint.forget(at_cursor("¦")[0].uri)
-    assert allows(restraint, "x = ¦\ny\n", "foo(1)")
-
-
 def test_formatting_is_not_shown(restraint: Restraint) -> None:
     assert not allows(restraint, "x = (a¦\n)\n", ",\n")
 
@@ -233,15 +227,6 @@ def test_a_dismissal_ends_when_the_text_there_changes(now: str) -> None:
 
 def test_another_empty_line_is_another_place() -> None:
     assert not holds("a = 1\n¦\nb = 2\n\n", "a = 1\n\nb = 2\n¦\n")
-
-
-def test_another_document_is_another_place() -> None:
-    dismissals = Dismissals()
-    snapshot, offset = at_cursor(CODE)
-    dismissals.note(snapshot, offset, [])
-    dismissals.forget(snapshot.uri)
-
-    assert not dismissals.holds(snapshot, offset)
 
 
 def test_only_the_newest_places_are_kept() -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from support.marked import CURSOR, at_cursor, opened
+from support.marked import CURSOR, at_cursor
 
 from lsp_server.documents.store import Snapshot
 from lsp_server.suggest.pipeline import Presented
@@ -99,18 +99,11 @@ def test_a_brace_that_return_put_on_its_own_line_ends_the_suggestion_too() -> No
     assert rests_after("if (a) ¦\n", ["{\n  b();\n}"], now, "javascript") == ["b();"]
 
 
-def test_documents_do_not_share_suggestions() -> None:
-    reuse = Reuse()
-    remember(reuse, opened("x", path="/a.py"), 1, "yz")
-    assert follow(reuse, opened("x", path="/b.py"), 1) == []
-    assert follow(reuse, opened("x", path="/a.py"), 1) == ["yz"]
-
-
-def test_a_forgotten_document_has_no_suggestions() -> None:
+def test_after_clearing_nothing_is_followed() -> None:
     reuse = Reuse()
     snapshot, offset = at_cursor("x = ¦\n")
     remember(reuse, snapshot, offset, "foo")
-    reuse.forget(snapshot.uri)
+    reuse.clear()
     assert follow(reuse, snapshot, offset) == []
 
 

@@ -115,7 +115,7 @@ rests = st.lists(st.sampled_from([piece for piece in PIECES if piece != "\n"]), 
 
 
 @given(code, code, rests)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_fill_never_ends_with_the_text_after_the_cursor(before: str, fill: str, rest: str) -> None:
     snapshot, offset = at_cursor(f"{before}¦{rest}\n")
     shown = shape(fill, cut_hole(snapshot, offset), snapshot, max_lines=12)
