@@ -19,7 +19,7 @@ _OTHERS = {
 _COUNTED = ("keys", "glances", "accepted", "wrong", "late")
 _DRAWS = 1000
 Tallies = Mapping[str, Sequence[Tally]]
-"""Of each tool, one for each place."""
+"""The tallies of each tool, one for each place."""
 
 
 def net_time_table(tallies: Tallies, language: str) -> Table:

@@ -105,7 +105,7 @@ async def compare_typing(address: str, keys: int) -> None:
             by_socket.append((time.perf_counter() - begun) * 1000)
 
         for at in range(start, start + keys):
-            # Who asks second finds the other's context read.
+            # The second to ask finds the other's context read.
             for ask in (ask_page, ask_socket) if at % 2 else (ask_socket, ask_page):
                 await ask(at)
     page_ms, socket_ms = Percentiles.of(by_page), Percentiles.of(by_socket)

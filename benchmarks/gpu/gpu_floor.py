@@ -78,8 +78,8 @@ class GemmaShape(Shape):
     def step(self, rows: int, context: int, layer_bytes: float) -> Work:
         """Return a denoising step of `rows` rows over `context` tokens.
 
-        `layer_bytes` is the size of a weight in the layers' matrices; embeddings, head and context are in bf16. Of the
-        experts, those count that at least one row probably chooses, if all choices were independent.
+        `layer_bytes` is the size of a weight in the layers' matrices; embeddings, head and context are in bf16.
+        An expert counts if at least one row probably chooses it, as if all choices were independent.
         """
         width, full = self.hidden_size, self.num_hidden_layers // 6
         sliding = self.num_hidden_layers - full

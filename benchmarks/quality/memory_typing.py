@@ -2,8 +2,7 @@
 
 Run it as `python benchmarks/quality/memory_typing.py --corpus runs/small/corpus`. The workspace of a task is its
 package without its own file. Word completion, which every editor has, types the same lines, and so does the memory
-alone. Of the moments at which showing nothing was right, "quiet" is the share that showed nothing; only the model has
-these.
+alone. "quiet" is the share that showed nothing, of the moments at which that was right; only the model has these.
 """
 
 import sys

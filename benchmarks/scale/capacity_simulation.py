@@ -17,9 +17,9 @@ from benchmarks.common.statistic import Percentiles
 from engine.schedule.fill_queue import HURRIED_ON_CPU
 
 _COLD_MS = 10_000.0
-"""Of simulated time in which contexts are read for the first time, and nothing counts."""
+"""Simulated time in which contexts are read for the first time, and nothing counts."""
 _VIRTUAL_NODES = 100
-"""Of a replica on Ray's ring."""
+"""Places of one replica on Ray's ring."""
 
 
 @attrs.frozen
@@ -200,7 +200,7 @@ class _Run:
 
     def outcome(self) -> Outcome:
         self._environment.run(until=self._ends)
-        # Of all the time, the seconds that do not count included.
+        # The share of all the time, with the seconds that do not count.
         busy = sum(replica.busy for replica in self._replicas) / (len(self._replicas) * self._ends)
         after = [ms for at, ms in self._ms if self._lost and self._ends / 2 <= at < self._ends / 2 + 10_000]
         times = [ms for _, ms in self._ms]

@@ -21,7 +21,7 @@ _TYPED = "    result = compute(first, second)"
 
 @attrs.frozen
 class FileFigures:
-    """Of one size in bytes: ms from opening to the first fill, ms from a key to its answer, and what midspan/fill says.
+    """A size in bytes: ms from opening to the first fill, ms from a key to its answer, and what midspan/fill says.
 
     `told` is empty for a file that is filled.
     """

@@ -70,7 +70,7 @@ class FillSlots:
             return []
         slots = await self._slots(snapshot)
         touched = touching(snapshot, slots, selection.lines)
-        # Who selects code means it; at a mere cursor the file's own style decides.
+        # Selected code is meant; at a mere cursor the file's own style decides.
         if not touched or (selection.start == selection.end and not any(slot.in_style for slot in touched)):
             return []
         noun = _NOUNS[self.name]

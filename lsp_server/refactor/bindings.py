@@ -288,7 +288,7 @@ def is_scope(node: Node) -> bool:
 
 
 def _own_leaves(scope: Node) -> Iterator[Node]:
-    """Yield the names in a scope. Of a function inside of it only its own name counts."""
+    """Yield the names in a scope. A function inside of it counts with its own name alone."""
     waiting = [scope]
     while waiting:
         node = waiting.pop()

@@ -276,7 +276,7 @@ def says_enough(before: Node, after: Node) -> bool:
     if "assignment" in after.kind and "assignment" not in before.kind:
         return False  # in an argument an assignment would be a keyword argument
     if before.parent is not None and before.parent.kind == "jsx_expression":
-        # Of the value of an attribute that the edit puts something around, the attribute says which values it means.
+        # If the edit puts something around the value of an attribute, the attribute says which values it means.
         return not any(same(node, before) for node in after.walk())
     # A type that the edit only adds to says nothing of which types it means: its parameter does.
     leaves = list(before.leaves())

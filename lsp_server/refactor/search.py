@@ -34,7 +34,7 @@ _SIDE_BY_SIDE = 2
 _MOST_SECONDS = 600.0
 """For a part of a list: the user can cancel it."""
 NICENESS = 10
-"""Of processes that work while the user types."""
+"""The niceness of processes that work while the user types."""
 
 
 class WorkerFailed(MidspanError):

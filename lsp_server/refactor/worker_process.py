@@ -22,7 +22,7 @@ COMMAND = (sys.executable, "-P", "-m", "lsp_server.refactor.worker_process")
 LENGTH = struct.Struct("<Q")
 
 _CALL_SECONDS = 120
-"""Of the processor's time for a call. The parent of most calls gives up after 60 seconds of the clock."""
+"""Processor time for a call. The parent of most calls gives up after 60 seconds of the clock."""
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ FILES = {
     "other.py": "import os\n\nprint(os.getcwd())\n",
     "third.py": "import os\n\nx = os.getcwd()\n",
 }
-# Of git-config's and gitattributes' documentation: what names a program, or a folder or a file with more of that.
+# From git-config's and gitattributes' documentation: what names a program, or a folder or a file with more of that.
 PROGRAM_KEYS = (
     "alias.cat-file",
     "alias.ls-files",

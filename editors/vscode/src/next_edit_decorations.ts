@@ -27,7 +27,7 @@ export class NextEditDecorations implements Disposable {
       removed ? [new Range(removed.start.line, removed.start.character, removed.end.line, removed.end.character)] : [],
     );
     const shown = added.map(({ at, text: line }) => ({
-      // Of texts at the end of a line, VS Code shows that first whose range starts first; the hint comes after this.
+      // VS Code orders the texts at the end of a line by the starts of their ranges; the hint comes after this.
       range: new Range(at.line, 0, at.line, at.character),
       hoverMessage,
       renderOptions: { after: { contentText: drawable(line) } },

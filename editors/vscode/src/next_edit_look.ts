@@ -61,7 +61,7 @@ function isBoundary(text: string, offset: number, byLine: boolean): boolean {
       !text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset).trim()
     );
   }
-  const isHalf = /^[\uDC00-\uDFFF]/.test(text.slice(offset)); // Of a character in two UTF-16 units.
+  const isHalf = /^[\uDC00-\uDFFF]/.test(text.slice(offset)); // The second unit of a character that has two in UTF-16.
   return !isHalf && !/^[\p{L}\p{N}_]{2}$/u.test(text.slice(offset - 1, offset + 1));
 }
 

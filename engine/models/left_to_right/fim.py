@@ -9,7 +9,7 @@ from engine.errors import ModelError
 from engine.models.stock.checkpoint import NOTES, Checkpoint
 
 Order = Literal["suffix inside", "suffix last"]
-"""Of the parts of a prompt: see prompt.py."""
+"""The order of a prompt's parts: see prompt.py."""
 
 
 @attrs.frozen

@@ -1,4 +1,4 @@
-"""Who may ask: tokens, the Host header, other sites' pages, limits, and what a bad request is told."""
+"""What may ask: tokens, the Host header, other sites' pages, limits, and what a bad request is told."""
 
 import asyncio
 import contextlib

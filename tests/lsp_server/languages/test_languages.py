@@ -193,7 +193,7 @@ def test_the_hole_is_of_its_kind(language: str, kind: str, marked: str) -> None:
     before, _, after = marked.partition("¦")
     assert hole.cursor_context == kind
     assert hole.prefix == before
-    # Of a line that only closes what is open, the model sees nothing.
+    # The model sees nothing of a line that only closes what is open.
     assert hole.suffix == re.sub(r"^[)\]}\"'`]+(?=\n|$)", "", after)
     one_line = bool(hole.line_before.strip()) or kind == "rest of line"
     assert hole.extent == ("line" if one_line else "lines")

@@ -43,7 +43,7 @@ function Preview:draw_row(row)
   end
 end
 
---- Draw the page. Of a page with as many lines as before only the changed rows are drawn, so that its folds stay.
+--- Draw the page. If it has as many lines as before, only the changed rows are drawn, so that its folds stay.
 function Preview:draw()
   self.page = preview_page.page(self.edit, self.ticked, self.notice)
   vim.bo[self.buf].modifiable = true

@@ -221,7 +221,7 @@ static inline float bounded(float value, float least, float most) {
     return value < least ? least : value > most ? most : value;
 }
 
-/* The bits of the largest weight without its sign. Of numbers that are not finite they are LARGEST_BITS or more. */
+/* The bits of the largest weight without its sign; NOT_FINITE or more if one is not finite. */
 #define NOT_FINITE 0x7f800000
 static inline int32_t largest_bits(const float *weights, size_t count) {
     int32_t largest = 0;

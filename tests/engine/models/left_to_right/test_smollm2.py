@@ -30,7 +30,7 @@ from engine.schedule.scheduler import Scheduler
 
 ROOT = Path(__file__).parents[4]
 TEXT = inspect.getsource(inspect)[20_000:24_000]
-"""Of the standard library: real code."""
+"""Real code, from the standard library."""
 MOST_LOST = 0.03
 """Nats a token that the kernel may lose against the file's own weights."""
 
