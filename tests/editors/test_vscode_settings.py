@@ -17,7 +17,7 @@ CONTRIBUTES: dict[str, Any] = json.loads(PACKAGE.read_text("utf-8"))["contribute
 PARTS: list[dict[str, Any]] = CONTRIBUTES["configuration"]
 CONTRIBUTED: dict[str, Any] = {name: value for part in PARTS for name, value in part["properties"].items()}
 FIELDS = {f"{SECTION}.{camel_case(field.name)}": field for field in attrs.fields(Settings)}
-EXTENSION_ONLY = {"midspan.server.path", "midspan.server.package", "midspan.tab"}
+EXTENSION_ONLY = {"midspan.server.path", "midspan.server.package", "midspan.tab", "midspan.heldBack"}
 
 
 def test_the_names_are_the_same() -> None:
