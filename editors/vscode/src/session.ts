@@ -152,7 +152,9 @@ export class Session implements Disposable {
         },
         provideInlineCompletionItems: async (document, position, context, token, next) => {
           const answer = await next(document, position, context, token);
-          this.dismissals.offered(document, answer);
+          if (!token.isCancellationRequested) {
+            this.dismissals.offered(document, answer); // Else the suggestion before it may still be on the screen.
+          }
           const { length } = Array.isArray(answer) ? answer : (answer?.items ?? []);
           this.silences.answered(client, document, position, length);
           // Who asks goes through the guesses with keys, and there each item is one.
