@@ -68,6 +68,9 @@ def test_a_mark_says_what_the_gate_held_back_until_the_user_asks_for_it(vscode: 
     vscode.press("End")
     vscode.type("u")
     eventually(lambda: vscode.texts(HELD_BACK), "the mark")
+    vscode.press("Delete")
+    eventually(lambda: not vscode.texts(HELD_BACK), "no mark after a key")
+    eventually(lambda: vscode.texts(HELD_BACK), "the mark again")
     vscode.press(ASK)
     eventually(lambda: vscode.ghost() and not vscode.texts(HELD_BACK), "what was held back, and no mark")
 

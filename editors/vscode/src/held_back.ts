@@ -1,4 +1,13 @@
-import { type Disposable, type Position, Range, type TextDocument, type TextEditor, Uri, window } from 'vscode';
+import {
+  type Disposable,
+  type Position,
+  Range,
+  type TextDocument,
+  type TextEditor,
+  Uri,
+  window,
+  workspace,
+} from 'vscode';
 import { marksHeldBack } from './settings';
 
 // Three dots of a grey that is readable on light and on dark; a breakpoint is one, and red.
@@ -13,6 +22,10 @@ export class HeldBackMark implements Disposable {
   private readonly watching = [
     window.onDidChangeTextEditorSelection(() => this.clear()),
     window.onDidChangeActiveTextEditor(() => this.clear()),
+    // The Delete key moves no cursor; a save changes no text.
+    workspace.onDidChangeTextDocument(
+      ({ document, contentChanges }) => contentChanges.length && document === this.editor?.document && this.clear(),
+    ),
   ];
   private editor: TextEditor | undefined;
 
