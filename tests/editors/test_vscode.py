@@ -6,7 +6,7 @@ import signal
 import pytest
 from code_server import what_is_missing
 from vscode_typing import count, engine_fills, engine_fills_at_rest, engine_passes, type_until_ghost
-from workbench import CHOICE, POSITION, Workbench, eventually
+from workbench import CHOICE, POSITION, STATUS, Workbench, eventually
 
 from engine.client.address import runtime_paths_of
 from engine.client.lock import read_record
@@ -52,6 +52,28 @@ def test_escape_dismisses_and_is_messages_to_the_server(vscode: Workbench) -> No
     eventually(lambda: not vscode.ghost(), "the ghost to go")
     eventually(lambda: count(vscode, "dismissed") == dismissed + 1, "the server to count it")
     assert vscode.saved("escape.txt") == f"The quick brown fox jumps over{typed}\n"
+
+
+def test_escape_while_the_server_is_asked_for_more_dismisses_what_is_shown(vscode: Workbench) -> None:
+    known = "destination_of_everything = unlikely_name(other_thing, 4711, further_thing, last_thing)\n" * 3
+    vscode.server.configure({"midspan.gate": "eager"})
+    dismissed = count(vscode, "dismissed")
+    vscode.open("asked.txt", f"{known}|")
+    _, ghost = type_until_ghost(vscode, "destination_of_everything = unlikely", at_least=5)
+    record = read_record(runtime_paths_of("embedded").lock)
+    assert record is not None
+    os.kill(record.pid, signal.SIGSTOP)
+    try:
+        vscode.type(ghost[0])
+        eventually(lambda: vscode.texts(f"{STATUS} .codicon-circle-outline"), "the engine asked for more of the start")
+        vscode.type(ghost[1])  # This ends the request of the key before.
+        assert vscode.ghost() == ghost[2:]
+        vscode.press("Escape")
+        eventually(lambda: not vscode.ghost(), "the ghost to go")
+    finally:
+        os.kill(record.pid, signal.SIGCONT)
+    vscode.wait_for_status("ready")
+    assert count(vscode, "dismissed") == dismissed + 1
 
 
 def test_typing_along_keeps_the_ghost_and_asks_no_engine(vscode: Workbench) -> None:

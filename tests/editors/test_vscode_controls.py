@@ -9,6 +9,7 @@ MISSING = what_is_missing()
 FOX = "The quick brown fox jumps over|\n"
 SENTENCE = " the lazy dog and then some more of it"
 ASK = "Alt+Backslash"
+HELD_BACK = '.glyph-margin-widgets [class*="TextEditorDecorationType"]'
 
 pytestmark = [pytest.mark.skipif(MISSING is not None, reason=str(MISSING)), pytest.mark.timeout(300)]
 
@@ -42,6 +43,7 @@ def test_a_silence_has_its_reason_in_a_message_and_in_the_tooltip(vscode: Workbe
         lambda: f"No suggestion: {reason}" in str(vscode.ask("attribute", selector=STATUS, name="aria-label")),
         "the tooltip",
     )
+    assert not vscode.texts(HELD_BACK), "only who asks for it gets a mark"
     if asked == "palette":
         vscode.command("Midspan: Why No Suggestion?")
     else:
@@ -50,6 +52,27 @@ def test_a_silence_has_its_reason_in_a_message_and_in_the_tooltip(vscode: Workbe
         lambda: [line for line in vscode.notifications() if line.startswith(f"Midspan: {reason}")], "the message"
     )
     vscode.command("Notifications: Clear All Notifications")
+
+
+def test_a_mark_says_what_the_gate_held_back_until_the_user_asks_for_it(vscode: Workbench) -> None:
+    vscode.server.configure({"midspan.gate": 1, "midspan.heldBack": True})
+    vscode.open("held_back.py", "values = [1, 2, 3]\nfirst = |\n")
+    vscode.type("val")
+    eventually(lambda: vscode.texts(HELD_BACK), "the mark")
+    assert vscode.ghost() == ""
+
+    vscode.press("ArrowUp")
+    eventually(lambda: not vscode.texts(HELD_BACK), "no mark on another line")
+
+    vscode.press("ArrowDown")
+    vscode.press("End")
+    vscode.type("u")
+    eventually(lambda: vscode.texts(HELD_BACK), "the mark")
+    vscode.press("Delete")
+    eventually(lambda: not vscode.texts(HELD_BACK), "no mark after a key")
+    eventually(lambda: vscode.texts(HELD_BACK), "the mark again")
+    vscode.press(ASK)
+    eventually(lambda: vscode.ghost() and not vscode.texts(HELD_BACK), "what was held back, and no mark")
 
 
 def test_after_tab_the_next_suggestion_comes_without_a_key(vscode: Workbench) -> None:

@@ -17,11 +17,17 @@ CONTRIBUTES: dict[str, Any] = json.loads(PACKAGE.read_text("utf-8"))["contribute
 PARTS: list[dict[str, Any]] = CONTRIBUTES["configuration"]
 CONTRIBUTED: dict[str, Any] = {name: value for part in PARTS for name, value in part["properties"].items()}
 FIELDS = {f"{SECTION}.{camel_case(field.name)}": field for field in attrs.fields(Settings)}
-EXTENSION_ONLY = {"midspan.server.path", "midspan.server.package", "midspan.tab"}
+EXTENSION_ONLY = {"midspan.server.path", "midspan.server.package", "midspan.tab", "midspan.heldBack"}
 
 
 def test_the_names_are_the_same() -> None:
     assert set(CONTRIBUTED) - EXTENSION_ONLY == set(FIELDS)
+
+
+def test_the_server_is_not_sent_what_only_the_extension_reads() -> None:
+    listed = re.search(r"EXTENSION_ONLY = \[(.*)\]", (PACKAGE.parent / "src" / "wire.ts").read_text("utf-8"))
+    assert listed is not None
+    assert set(re.findall(r"\w+", listed[1])) == {name.split(".")[1] for name in EXTENSION_ONLY}
 
 
 def test_a_new_user_meets_the_basic_settings_first_and_the_others_under_advanced() -> None:

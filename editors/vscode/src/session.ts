@@ -11,6 +11,7 @@ import { LanguageClient, TransportKind } from 'vscode-languageclient/node';
 import { withAutoClosed } from './auto_closing';
 import { PreviewCapability } from './capabilities';
 import { Dismissals } from './dismissal';
+import { HeldBackMark } from './held_back';
 import { findServer, type Server } from './server';
 import { excluded } from './settings';
 import type { StatusItem } from './status_item';
@@ -32,7 +33,15 @@ function broken(message: string, brief: string): Broken {
 /** The language server of this window. It restarts when another server is chosen and stops with the window. */
 export class Session implements Disposable {
   readonly dismissals = new Dismissals();
-  private readonly silences = new Silences(reason => this.status.explain(reason));
+  private readonly mark = new HeldBackMark();
+  private readonly silences = new Silences(silence => {
+    this.status.explain(silence?.why.summary);
+    if (silence?.why.isHeldBack) {
+      this.mark.show(silence.document, silence.position);
+    } else {
+      this.mark.clear();
+    }
+  });
   private client: LanguageClient | undefined;
   private server: Server | undefined;
   private changes: Promise<void> = Promise.resolve();
@@ -97,6 +106,7 @@ export class Session implements Disposable {
   dispose(): Promise<void> {
     clearTimeout(this.restarting);
     this.silences.dispose();
+    this.mark.dispose();
     return this.stop();
   }
 
@@ -142,8 +152,11 @@ export class Session implements Disposable {
         },
         provideInlineCompletionItems: async (document, position, context, token, next) => {
           const answer = await next(document, position, context, token);
-          this.dismissals.offered(document, answer);
-          this.silences.answered(client, document, (Array.isArray(answer) ? answer : (answer?.items ?? [])).length);
+          if (!token.isCancellationRequested) {
+            this.dismissals.offered(document, answer); // Else the suggestion before it may still be on the screen.
+          }
+          const { length } = Array.isArray(answer) ? answer : (answer?.items ?? []);
+          this.silences.answered(client, document, position, length);
           // Who asks goes through the guesses with keys, and there each item is one.
           return context.triggerKind === InlineCompletionTriggerKind.Automatic ? withAutoClosed(answer) : answer;
         },

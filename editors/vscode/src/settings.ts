@@ -17,6 +17,11 @@ export function offersNextEdits(): boolean {
   return workspace.getConfiguration(SECTION).get<boolean>('nextEdits', true);
 }
 
+/** Returns whether a line is marked on which the gate held a suggestion back. */
+export function marksHeldBack(): boolean {
+  return workspace.getConfiguration(SECTION).get<boolean>('heldBack', false);
+}
+
 /** Returns the patterns of the files that the model never reads. A workspace can only add some. */
 export function excluded(): unknown {
   return allExcluded(workspace.getConfiguration(SECTION).inspect('exclude') ?? {});

@@ -1,4 +1,4 @@
-import { type QuickPickItem, Range, type TextDocument, Uri, window } from 'vscode';
+import { type Position, type QuickPickItem, Range, type TextDocument, Uri, window } from 'vscode';
 import type { LanguageClient } from 'vscode-languageclient/node';
 import { WHY, WHY_NOTHING, type Why } from './wire';
 
@@ -37,29 +37,43 @@ export async function whyNoSuggestion(client: LanguageClient): Promise<void> {
   if (!document) {
     throw new Error('open a file first: its last request is the one that is explained');
   }
-  window.showInformationMessage(`Midspan: ${await reason(client, document)}`);
+  window.showInformationMessage(`Midspan: ${(await whyNothing(client, document)).summary}`);
 }
 
-async function reason(client: LanguageClient, { uri }: TextDocument): Promise<string> {
-  const params = { textDocument: { uri: client.code2ProtocolConverter.asUri(uri) } };
-  return (await client.sendRequest<Why>(WHY_NOTHING, params)).summary;
+function whyNothing(client: LanguageClient, { uri }: TextDocument): Promise<Why> {
+  return client.sendRequest<Why>(WHY_NOTHING, { textDocument: { uri: client.code2ProtocolConverter.asUri(uri) } });
 }
 
 const PAUSE_MS = 500;
 
-/** Asks why nothing is shown once the user pauses, for the tooltip of the status item. No key press waits for it. */
+/** Why the last request, which was at `position`, showed nothing. */
+interface Silence {
+  why: Why;
+  document: TextDocument;
+  position: Position;
+}
+
+/**
+ * Asks why nothing is shown once the user pauses, for the tooltip of the status item and the mark of what was held back.
+ * No key press waits for it.
+ */
 export class Silences {
   private waiting: NodeJS.Timeout | undefined;
 
-  constructor(private readonly show: (reason: string | undefined) => void) {}
+  /** `show` gets the reason and where; nothing once there is a suggestion. */
+  constructor(private readonly show: (silence?: Silence) => void) {}
 
-  /** Notes an answer to a request that was made while the user typed. */
-  answered(client: LanguageClient, document: TextDocument, count: number): void {
+  /** Notes how many items answered a request that was made while the user typed. */
+  answered(client: LanguageClient, document: TextDocument, position: Position, count: number): void {
     this.dispose();
     if (count > 0) {
-      this.show(undefined);
+      this.show();
     } else {
-      const ask = () => reason(client, document).then(this.show, () => undefined);
+      const ask = () =>
+        whyNothing(client, document).then(
+          why => this.show({ why, document, position }),
+          () => undefined,
+        );
       this.waiting = setTimeout(ask, PAUSE_MS);
     }
   }

@@ -44,16 +44,19 @@ export interface Report extends Status {
   engine: { model: { name: string; device: string } } | null;
 }
 
-/** Where the last suggestion came from; lines count from 0. */
+/** Where the last suggestion came from, or why there is none; lines count from 0. `isHeldBack`: the gate alone hides one. */
 export interface Why {
   summary: string;
+  isHeldBack: boolean;
   places: { text: string; uri: string; line: number }[];
 }
+
+const EXTENSION_ONLY = ['server', 'tab', 'heldBack'];
 
 /** Returns our settings without those that only the extension reads, because the server does not know these. */
 export function forServer(section: unknown, exclude: unknown): unknown {
   if (typeof section !== 'object' || section === null) {
     return section;
   }
-  return { ...Object.fromEntries(Object.entries(section).filter(([name]) => name !== 'server')), exclude };
+  return { ...Object.fromEntries(Object.entries(section).filter(([name]) => !EXTENSION_ONLY.includes(name))), exclude };
 }
