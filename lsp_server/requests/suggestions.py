@@ -294,7 +294,7 @@ class Suggestions:
             if (refusal := desk.restraint.refusal(plan.snapshot, plan.hole.offset, each.text)) is None:
                 allowed.append(each)
             else:
-                desk.silent(request, Silence.refused(refusal, each.text))
+                desk.silent(request, Silence(refusal, each.text))
         return allowed
 
     async def _awaited_client(self) -> EngineClient:

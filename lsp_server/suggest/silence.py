@@ -3,7 +3,7 @@
 So a key press costs no more, and the line is true: it reads the decision, and weighs the same answer by the same price.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 import attrs
 
@@ -27,6 +27,7 @@ _LINES: dict[Cause | Refusal, str] = {
     "dismissed": "you dismissed {} here",
     "ignored": "{} was shown here twice, and you typed something else",
 }
+_REFUSALS = get_args(Refusal)
 _EMPTY: dict[Finish, str] = {
     "deadline": "out of time: the model wrote nothing yet",
     "unsure": "unsure: no word that could come next is likely enough to go on from",
@@ -41,10 +42,11 @@ _PROSE = {
 
 @attrs.frozen
 class Silence:
-    """Why the last request of a document showed nothing. `detail` is a sentence or a text that belongs to the cause.
+    """Why the last request of a document showed nothing.
 
-    With "answered" the engine's answer `filled` was not worth its price, or nothing was left of it. `is_dearer` says
-    that the price on this line was raised.
+    `detail` is a sentence that belongs to the cause, or the text that was refused. With "answered"
+    the engine's answer `filled` was not worth its price, or nothing was left of it. `is_dearer` says that the price on
+    this line was raised.
     """
 
     cause: Cause | Refusal
@@ -58,7 +60,7 @@ class Silence:
         """One line for the user."""
         if self.plan is not None and self.filled is not None:
             return _why_hidden(self.plan, self.filled, self.is_dearer)
-        return _LINES[self.cause].format(self.detail)
+        return _LINES[self.cause].format(quoted(self.detail) if self.cause in _REFUSALS else self.detail)
 
     @property
     def is_held_back(self) -> bool:
@@ -67,11 +69,6 @@ class Silence:
             return False
         free = attrs.evolve(self.plan, settings=attrs.evolve(self.plan.settings, gate=FREE))
         return bool(present(free, self.filled))
-
-    @classmethod
-    def refused(cls, refusal: Refusal, text: str) -> "Silence":
-        """Return the silence of a text that is held back because of what the user did."""
-        return cls(refusal, quoted(text))
 
 
 def _why_hidden(plan: Plan, filled: Filled, is_dearer: bool) -> str:

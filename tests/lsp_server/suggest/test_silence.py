@@ -68,7 +68,7 @@ def test_held_back_is_only_what_the_gate_hides(answer: Filled, is_held_back: boo
     one = planned("x = ¦\n", gate=0.9)
     assert present(one, answer) == []
     assert Silence("answered", plan=one, filled=answer).is_held_back == is_held_back
-    assert not Silence.refused("dismissed", "first_name").is_held_back
+    assert not Silence("dismissed", "first_name").is_held_back
 
 
 BETWEEN = "class Box:\n    def open(self):\n        self.lid = None\n¦\n    def close(self):\n        pass\n"
