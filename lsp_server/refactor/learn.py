@@ -35,7 +35,7 @@ from lsp_server.refactor.pattern import (
     variables,
     weight,
 )
-from lsp_server.refactor.renames import renames_of
+from lsp_server.refactor.renames import Renames, renames_of
 from lsp_server.refactor.surroundings import needs_of, uses_of
 from lsp_server.refactor.syntax import Node, Syntax, indent_unit
 from lsp_server.refactor.unify import unify
@@ -45,6 +45,7 @@ from lsp_server.refactor.wide import sure_and_wide, widest
 
 _NOTHING = Own("", ())
 _NO_IMPORTS = ImportRules()
+_NO_RENAMES = Renames()
 _NEVER_BOUND = SELF | {"super"}
 
 
@@ -66,8 +67,8 @@ class Lesson:
     `broken` those with a syntax error in them, and `prose` those of texts of several words.
 
     `alike` counts the changes that were widened to one rule with others of the example. `wide` has the widest forms of
-    the small changes, and `renames` a rule for each declaration that got another name. A lesson without changes may
-    still have imports: `import_rules` if nothing else changed.
+    the small changes, and `renames` the declarations that got another name. A lesson without changes may still have
+    imports: `import_rules` if nothing else changed.
     """
 
     learned: tuple[Learned, ...]
@@ -80,7 +81,13 @@ class Lesson:
     prose: int = 0
     wide: tuple[Rule, ...] = ()
     import_rules: ImportRules = _NO_IMPORTS
-    renames: tuple[Rule, ...] = ()
+    renames: Renames = _NO_RENAMES
+
+    @property
+    def renamed(self) -> frozenset[tuple[str, str]]:
+        """The old and the new names if the example put names in the place of others, and did nothing else."""
+        others = self.insertions or self.broken or self.prose or self.imports.added or self.imports.removed
+        return frozenset() if others else self.renames.words
 
     @property
     def reasons(self) -> list[str]:
@@ -94,16 +101,17 @@ class Lesson:
 def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: bool = False, path: str = "") -> Lesson:
     """Return what an example says. `is_code` says that it is no whole text, but what a person gave to look for.
 
-    With `has_widest` the rules have their widest forms, and renamed declarations of the file `path` rules of their own.
+    Declarations of the file `path` that got another name have rules of their own. With `has_widest` the others have
+    their widest forms.
     """
     found = difference(before, after)
     has_errors = before.errors + after.errors > 0
     whole = [change for change in found.changes if not (has_errors and _is_broken(change))]
     changes = whole if is_code else [change for change in whole if not is_prose(change)]
-    prose, renames = len(whole) - len(changes), tuple[Rule, ...]()
-    if has_widest:
-        renames, named = renames_of(changes, before, after, path)
-        changes = [change for change in changes if not any(change is one for one in named)]
+    prose, renames = len(whole) - len(changes), _NO_RENAMES
+    if not is_code:
+        renames = renames_of(changes, before, after, path)
+        changes = [change for change in changes if not any(change is one for one in renames.changes)]
     ones = [_learn_change(change, before, after, is_code, has_widest) for change in changes]
     learned: list[Learned] = []
     for one in ones:
@@ -141,7 +149,7 @@ def learn(examples: Iterable[Example], language: Language) -> RuleSet:
     for example in examples:
         before, after = parsed(example, language)
         one = lesson(before, after, has_widest=True, path=example.path)
-        if after.errors > before.errors or ((before.errors or after.errors) and not (one.learned or one.renames)):
+        if after.errors > before.errors or ((before.errors or after.errors) and not (one.learned or one.renames.rules)):
             reasons.append(f"the example has syntax errors in {language.id}")
         else:
             lessons.append(one)
@@ -160,7 +168,7 @@ def learned_set(lessons: Sequence[Lesson], language: Language, reasons: Sequence
             put(learned, each)
     widest_forms = [one.wide for one in learned if one.wide is not None and not has_same_sides(one.wide, one.rule)]
     sure, wide = sure_and_wide([*widest_forms, *(rule for one in lessons for rule in one.wide)])
-    renames = [rule for one in lessons for rule in one.renames]
+    renames = [rule for one in lessons for rule in one.renames.rules]
     if not learned and not wide and not sure and not renames:
         joint = joined_rules([one.import_rules for one in lessons])
         sure, wide = joint.sure, joint.wide

@@ -199,6 +199,11 @@ class Rename:
     rivals: tuple[str, ...] | None = None
     clash: str = ""
 
+    @property
+    def is_of_file(self) -> bool:
+        """Whether no other file can use the declaration."""
+        return self.sort in ("local", "file")
+
 
 @attrs.frozen
 class Rule:
@@ -250,6 +255,14 @@ class Rule:
     wide: str = ""
     imports: ImportSort = ""
     rename: Rename | None = None
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """The old and the new name, if it renames a declaration."""
+        old, new = self.pattern[0], self.template[0]
+        assert isinstance(old, Leaf)
+        assert isinstance(new, Leaf)
+        return old.text, new.text
 
 
 @attrs.frozen

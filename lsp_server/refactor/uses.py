@@ -22,7 +22,7 @@ from lsp_server.refactor.declarations import (
     strings_with,
 )
 from lsp_server.refactor.grammar import SELF, callee_of, is_call, is_callee, is_import, is_name, is_string_content
-from lsp_server.refactor.pattern import Import, Leaf, Rule, items
+from lsp_server.refactor.pattern import Import, Rule
 from lsp_server.refactor.syntax import Node, Syntax, parse
 
 _LEAST = 3
@@ -47,18 +47,12 @@ def uses_in(rule: Rule, syntax: Syntax, own: bool) -> list[Use]:
     assert rule.rename is not None
     if own:
         return _own_uses(rule, rule.rename.start, syntax)
-    return [] if rule.rename.sort in ("local", "file") else list(Uses(rule, names_of(syntax), None).all())
-
-
-def words(rule: Rule) -> tuple[str, str]:
-    """Return the old and the new name."""
-    old, new = ([one.text for one in items(side) if isinstance(one, Leaf)] for side in (rule.pattern, rule.template))
-    return old[0], new[0]
+    return [] if rule.rename.is_of_file else list(Uses(rule, names_of(syntax), None).all())
 
 
 def _own_uses(rule: Rule, start: int, syntax: Syntax) -> list[Use]:
     """Return the uses in the example's file: where its declaration has its old name again they are bound to it."""
-    old, new = words(rule)
+    old, new = rule.words
     plain = syntax.data.replace(b"\r\n", b"\n")
     start += plain[:start].count(b"\n") if len(plain) < len(syntax.data) else 0
     end = start + len(new.encode())
@@ -85,7 +79,7 @@ class Uses:
     def __init__(self, rule: Rule, names: Names, own: Declaration | None) -> None:
         assert rule.rename is not None
         rename = rule.rename
-        self._old, new = words(rule)
+        self._old, new = rule.words
         self._rename, self._names, self._own = rename, names, own
         self._imports = imports_of(names.syntax)
         parts = self._imports.parts

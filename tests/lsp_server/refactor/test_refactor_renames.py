@@ -12,6 +12,7 @@ from lsp_server.languages.registry import language_for
 from lsp_server.refactor.doubts import DOUBTFUL, SURE
 from lsp_server.refactor.example import Example
 from lsp_server.refactor.learn import learn
+from lsp_server.refactor.rivals import with_rivals
 from lsp_server.refactor.search import Caps, Found, Target, search
 
 # Each text has the old name as OLD where it is the same thing, as ALSO where it is another one, and as DECL once.
@@ -119,7 +120,7 @@ def workspace(tmp_path: Path, name: str, files: dict[str, str], old: str, new: s
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
     targets = [Target(str(tmp_path), path) for path in files]
-    found, _ = asyncio.run(search([rules], targets, Caps(), lambda _: None, beside=SURE))
+    found, _ = asyncio.run(search(with_rivals([rules], targets, 60.0), targets, Caps(), lambda _: None, beside=SURE))
     return {one.target.path: one for one in found}
 
 
@@ -274,7 +275,7 @@ def test_several_methods_of_one_name_are_doubtful() -> None:
     after = before.replace("load(int", "take(int")
     edit = sure_edit("java", after, (before, after))
     assert not edit.edits
-    assert doubts(edit) == ["`A` has several methods of this name"] * 2
+    assert doubts(edit) == ["`A` has several functions of this name"] * 2
 
 
 def test_a_macro_with_a_body_is_no_declaration() -> None:
