@@ -66,7 +66,7 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         if reason:
             return reason
     return (
-        refused(rule, node, scopes, is_own)
+        refused(rule, node, scopes)
         or _imported_receiver(place.match, scopes)
         or _taken_name(rule, node, scopes, imports.added)
         or _missing_name(rule, node, scopes)

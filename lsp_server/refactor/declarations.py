@@ -1,4 +1,4 @@
-"""What a file declares under a name: locals, members and globals, and which of its names mean which of them."""
+"""What a file declares under a name: locals, members, globals, imports; and which of its names mean which of them."""
 
 import re
 from collections import defaultdict
@@ -8,12 +8,12 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from lsp_server.refactor.bindings import is_function, needs_declaration
+from lsp_server.refactor.bindings import imports_of, is_function, needs_declaration, origin
 from lsp_server.refactor.grammar import SELF, is_access, is_call, is_import, is_name, is_named_element, is_parameters
 from lsp_server.refactor.grammar import is_string_content as is_content
 from lsp_server.refactor.syntax import Node, Syntax
 
-DeclarationSort = Literal["local", "member", "global"]
+DeclarationSort = Literal["local", "member", "global", "import"]
 BARE_FIELDS = frozenset({"java", "csharp", "kotlin", "scala", "cpp", "c", "swift"})
 """Languages where a method names the fields of its class without a receiver."""
 FIELDS_APART = frozenset({"rust", "java"})
@@ -55,7 +55,8 @@ _SHORTHAND = re.compile(r"^shorthand_")
 class Declaration:
     """Where a name is declared. A local or global is known in `scope` from byte `start` on; a member has an `owner`.
 
-    `holder` is the node that declares it, `bases` the types that the owner names in its header.
+    `holder` is the node that declares it, `bases` the types that the owner names in its header. An import has its
+    origin as the `owner`.
     """
 
     leaf: Node
@@ -115,7 +116,7 @@ class Names:
             is_there = one.start <= leaf.start and any(one.scope is above for above in around)
             if not is_there or (one.sort == "member" and not self._is_bare(one, around)):
                 continue
-            if best is None or (_size(one.scope), -one.start) < (_size(best.scope), -best.start):
+            if best is None or _rank(one) < _rank(best):
                 best = one
         return best
 
@@ -124,8 +125,10 @@ class Names:
         return self.language in BARE_FIELDS or not any(map(is_function, inside))
 
     def _declaration(self, leaf: Node) -> Declaration | None:
-        if any(map(is_import, leaf.ancestors())) or is_content(leaf):
+        if is_content(leaf):
             return None
+        if any(map(is_import, leaf.ancestors())):
+            return self._imported(leaf)
         if is_member(leaf) and leaf.parent is not None and is_access(leaf.parent) and not _is_qualified(leaf):
             return self._attribute(leaf)
         node, qualifier, is_called = _climbed(leaf)
@@ -141,6 +144,17 @@ class Names:
         if "specifier" in holder.kind and holder.child("body") is None:
             return None
         return self._named(leaf, holder, qualifier, is_called or _FUNCTIONS.search(holder.kind) is not None)
+
+    def _imported(self, leaf: Node) -> Declaration | None:
+        """Return the import that binds a name, if that name is written there: it is the last one like it."""
+        for part in imports_of(self.syntax).parts:
+            if part.what.bound != leaf.text or not part.node.start <= leaf.start < part.node.end:
+                continue
+            last = [one for one in self.leaves(leaf.text) if one.start < part.node.end][-1]
+            if last is leaf and (part.what.name or part.what.alias):
+                scope = self._scope(part.statement)
+                return Declaration(leaf, "import", scope, scope.start, part.statement, origin(part.what))
+        return None
 
     def _attribute(self, leaf: Node) -> Declaration | None:
         """Return the declaration of `self.x` where it is assigned to."""
@@ -333,8 +347,9 @@ def _is_parameter(node: Node, holder: Node) -> bool:
     return "parameter" in holder.kind and not holder.kind.startswith("type")
 
 
-def _size(node: Node) -> int:
-    return node.end - node.start
+def _rank(one: Declaration) -> tuple[int, bool, int]:
+    """Return how far a declaration is from its uses. One beside an import of the same name hides that."""
+    return one.scope.end - one.scope.start, one.sort == "import", -one.start
 
 
 def strings_with(name: str, syntax: Syntax) -> Iterator[Node]:

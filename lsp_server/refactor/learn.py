@@ -35,7 +35,7 @@ from lsp_server.refactor.pattern import (
     variables,
     weight,
 )
-from lsp_server.refactor.renames import Renames, renames_of
+from lsp_server.refactor.renames import Renames, import_renames, renames_of
 from lsp_server.refactor.surroundings import needs_of, uses_of
 from lsp_server.refactor.syntax import Node, Syntax, indent_unit
 from lsp_server.refactor.unify import unify
@@ -86,7 +86,8 @@ class Lesson:
     @property
     def renamed(self) -> frozenset[tuple[str, str]]:
         """The old and the new names if the example put names in the place of others, and did nothing else."""
-        others = self.insertions or self.broken or self.prose or self.imports.added or self.imports.removed
+        has_imports = self.imports.without(self.renames.imports) != ImportEdit()
+        others = self.insertions or self.broken or self.prose or has_imports
         return frozenset() if others else self.renames.words
 
     @property
@@ -125,8 +126,10 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     spans = tuple((change.after[0].start, change.after[-1].end) for change in found.changes if change.after)
     own = Own(hashlib.sha256(after.data).hexdigest(), spans)
     imports, rules = import_edit(before, after), _NO_IMPORTS
+    if not (is_code or found.changes or found.insertions):
+        renames = import_renames(imports.replaced, before, after, path)
     if has_widest and not found.changes and not found.insertions:
-        rules = import_rules(before, after)
+        rules = import_rules(before, after, {old.bound for old, _ in renames.imports})
     return Lesson(tuple(learned), imports, found.insertions, small, alike, own, broken, prose, wide, rules, renames)
 
 
@@ -162,17 +165,17 @@ def learned_set(lessons: Sequence[Lesson], language: Language, reasons: Sequence
     imports = ImportEdit()
     said = list(reasons)
     for one in lessons:
-        imports = imports.joined(one.imports)
+        imports = imports.joined(one.imports.without(one.renames.imports))
         said += one.reasons
         for each in one.learned:
             put(learned, each)
     widest_forms = [one.wide for one in learned if one.wide is not None and not has_same_sides(one.wide, one.rule)]
     sure, wide = sure_and_wide([*widest_forms, *(rule for one in lessons for rule in one.wide)])
     renames = [rule for one in lessons for rule in one.renames.rules]
-    if not learned and not wide and not sure and not renames:
+    if not learned and not wide and not sure:
         joint = joined_rules([one.import_rules for one in lessons])
         sure, wide = joint.sure, joint.wide
-        imports = ImportEdit(removed=joint.renamed) if sure else imports
+        imports = ImportEdit() if sure else imports
     if not learned and not wide and not sure and not renames:
         if not said and (imports.added or imports.removed):
             raise NoRule("no rule: only imports changed; change a place that uses them too")

@@ -174,7 +174,7 @@ class Seen:
     fewest: int
 
 
-ImportSort = Literal["", "name", "statement", "relative", "removal"]
+ImportSort = Literal["", "statement", "relative", "removal"]
 """What a rule of imports alone does, see import_rules.py. In another folder "relative" means another module."""
 
 
@@ -182,10 +182,11 @@ ImportSort = Literal["", "name", "statement", "relative", "removal"]
 class Rename:
     """The declaration whose name an example changed; see renames.py.
 
-    `sort` is "local", "member", "global", "fixture", or "file" for a global that no other file can use. `digest` names
-    the example's text and `start` the byte of the new name in it, as in Own; `module` is what others import the
-    file as. A member has an `owner` and its `bases`, and `family` are the types of a workspace that have the same
-    member, `rivals` those that declare another one, None if nobody looked. `clash` says why the new name is not free.
+    `sort` is "local", "member", "global", "fixture", "import", or "file" for a global that no other file can use.
+    `digest` names the example's text and `start` the byte of the new name in it, as in Own; `module` is what others
+    import the file as. An import has its origin as the `owner`. A member has an `owner` and its `bases`, and `family`
+    are the types of a workspace that have the same member, `rivals` those that declare another one, None if nobody
+    looked. `clash` says why the new name is not free.
     """
 
     sort: str
@@ -279,6 +280,15 @@ class ImportEdit:
             tuple(dict.fromkeys((*self.added, *other.added))),
             tuple(dict.fromkeys((*self.removed, *other.removed))),
             tuple(dict.fromkeys((*self.replaced, *other.replaced))),
+        )
+
+    def without(self, pairs: Sequence[tuple[Import, Import]]) -> "ImportEdit":
+        """Return the edit without some pairs of `replaced`."""
+        gone = {one for pair in pairs for one in pair}
+        return ImportEdit(
+            tuple(one for one in self.added if one not in gone),
+            tuple(one for one in self.removed if one not in gone),
+            tuple(pair for pair in self.replaced if pair not in pairs),
         )
 
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import needs_declaration
+from lsp_server.refactor.bindings import needs_declaration, origin
 from lsp_server.refactor.declarations import Declaration, Names, is_class, is_member, names_of
 from lsp_server.refactor.difference import Change
 from lsp_server.refactor.grammar import is_name, is_string_content
-from lsp_server.refactor.pattern import Leaf, Rename, Rule
+from lsp_server.refactor.pattern import Import, Leaf, Rename, Rule
 from lsp_server.refactor.syntax import Node, Syntax
 from lsp_server.refactor.uses import Uses, is_fixture
 
@@ -22,11 +22,13 @@ class Renames:
     """What an example renamed: a rule for each declaration, and the changes that say no more than these rules.
 
     `words` has the old and new names if no change of the example does more than put names in the place of others.
+    `imports` are the pairs of imports of which only the name changed.
     """
 
     rules: tuple[Rule, ...] = ()
     changes: tuple[Change, ...] = ()
     words: frozenset[tuple[str, str]] = frozenset()
+    imports: tuple[tuple[Import, Import], ...] = ()
 
 
 def renames_of(changes: Sequence[Change], before: Syntax, after: Syntax, path: str) -> Renames:
@@ -57,6 +59,34 @@ def renames_of(changes: Sequence[Change], before: Syntax, after: Syntax, path: s
     is_all = len(pairs) == len(changes)
     words = frozenset((old.text, new.text) for _, renamed in pairs if is_all for old, new in renamed)
     return Renames(tuple(rules.values()), tuple(said), words)
+
+
+def import_renames(pairs: Sequence[tuple[Import, Import]], before: Syntax, after: Syntax, path: str) -> Renames:
+    """Return the imports that bind another name after an example that changed nothing else."""
+    names, others = names_of(before), names_of(after)
+    rules = dict[tuple[str, str], Rule]()
+    imports: list[tuple[Import, Import]] = []
+    for old, new in pairs:
+        one, other = _import(old, names), _import(new, others)
+        if one is not None and other is not None and _is_rename(old, new):
+            rules[old.bound, new.bound] = _rule(one, other.leaf, names, after, path)
+            imports.append((old, new))
+    return Renames(tuple(rules.values()), (), frozenset(rules), tuple(imports))
+
+
+def _import(what: Import, names: Names) -> Declaration | None:
+    found = (one for one in names.declared(what.bound).values() if one.sort == "import" and one.owner == origin(what))
+    return next(found, None)
+
+
+def _is_rename(old: Import, new: Import) -> bool:
+    """Return whether one thing of the same module has another name after the edit."""
+    if old.bound == new.bound or not (old.bound.isidentifier() and new.bound.isidentifier()):
+        return False
+    if old.kind == "text":
+        return old.source.replace(old.alias, new.alias, 1) == new.source and old.source.count(old.alias) == 1
+    is_alias = old.name == new.name and bool(old.alias and new.alias)
+    return (old.source, old.kind) == (new.source, new.kind) and (is_alias or not (old.alias or new.alias))
 
 
 def _declared(leaf: Node, names: Names) -> Declaration | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, ImportPart, imports_of
+from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, ImportPart, imports_of, same_origin
 from lsp_server.refactor.declarations import (
     BARE_FIELDS,
     FIELDS_APART,
@@ -47,7 +47,14 @@ def uses_in(rule: Rule, syntax: Syntax, own: bool) -> list[Use]:
     assert rule.rename is not None
     if own:
         return _own_uses(rule, rule.rename.start, syntax)
-    return [] if rule.rename.is_of_file else list(Uses(rule, names_of(syntax), None).all())
+    if rule.rename.is_of_file:
+        return []
+    names = names_of(syntax)
+    if rule.rename.sort != "import":
+        return list(Uses(rule, names, None).all())
+    imports = [one for one in names.declared(rule.words[0]).values() if one.sort == "import"]
+    same = [one for one in imports if same_origin(one.owner, rule.rename.owner)]
+    return list(Uses(rule, names, same[0]).all()) if same else []
 
 
 def _own_uses(rule: Rule, start: int, syntax: Syntax) -> list[Use]:
@@ -87,8 +94,9 @@ class Uses:
         self._language = names.language
         sort = {"local": self._local, "member": self._member, "fixture": self._fixture}
         self._classify: Callable[[Node], str | None] = sort.get(rename.sort, self._global)
-        clashes = own is None and rename.sort != "member" and any(map(_is_free, names.leaves(new)))
-        known = rename.clash if own is not None or rename.sort == "member" else ""
+        is_known = (own is not None and rename.sort != "import") or rename.sort == "member"
+        clashes = not is_known and any(map(_is_free, names.leaves(new)))
+        known = rename.clash if is_known else ""
         self._clash = f"`{new}` is something else there" if clashes else known
 
     def all(self) -> Iterator[Use]:
@@ -147,7 +155,7 @@ class Uses:
         if is_member(leaf):
             return self._of_module(leaf)
         found = self._names.resolved(leaf)
-        if found is not None:
+        if found is not None and found.sort != "import":
             return self._rivalry() if found.sort == "global" and is_prototype(found) else None
         if self._named_imports:
             return None if any(part.what.alias for part in self._named_imports) else self._rivalry()

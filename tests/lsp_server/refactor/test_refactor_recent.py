@@ -136,11 +136,12 @@ RENAMED = [
     ("python", "def f(OLD, b):\n    x = 1\n    y = 2\n    z = OLD + b.count\n    return z\n\n\ndef g(count):\n    return count\n"),
     ("typescript", "class A {\n  private OLD = 1;\n  f(count: number) {\n    const x = 1;\n    return this.OLD + count;\n  }\n}\nconst y = { count: 1 };\n"),
     ("go", "package p\n\nfunc f() int {\n\tOLD := 1\n\tx := 2\n\ty := 3\n\treturn OLD + x.count + y\n}\n\nfunc g(count int) int {\n\treturn count\n}\n"),
+    ("python", "from m import OLD\n\n\n\nx = y.count\nOLD(x)\n"),
     ("rust", "fn f() -> u8 {\n    let OLD = 1;\n    let x = 2;\n    let y = 3;\n    let count = OLD + x;\n    count + y\n}\n"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("language", "text"), RENAMED, ids=[row[0] for row in RENAMED])
+@pytest.mark.parametrize(("language", "text"), RENAMED, ids=[f"{row[0]}-{row[1][:6]}" for row in RENAMED])
 def test_the_uses_of_a_renamed_declaration_are_the_next_edits(language: str, text: str) -> None:
     typist = Typist(text.replace("OLD", "count"))
     start = text.index("OLD")
