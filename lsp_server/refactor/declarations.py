@@ -195,10 +195,20 @@ class Names:
         if leaf.kind in ("property_identifier", "field_identifier"):
             return None  # what an object or a type without a name has
         scope = self._scope(holder if not is_called and not is_class(holder) else inner_parent(holder))
+        if self.language == "python":
+            scope = self._outer(leaf.text, scope)
         sort: DeclarationSort = "global" if scope is self.syntax.root else "local"
         start = holder.end if _AFTER.search(holder.kind) else leaf.start
         is_whole = sort == "global" or is_called or not needs_declaration(self.language)
         return Declaration(leaf, sort, scope, scope.start if is_whole else start, holder, is_function=is_called)
+
+    def _outer(self, name: str, scope: Node) -> Node:
+        """Return where a name is known that a function of Python may say to be one of outside."""
+        for leaf in self.leaves(name):
+            kind = leaf.parent.kind if leaf.parent is not None else ""
+            if kind in ("global_statement", "nonlocal_statement") and self._scope(leaf) is scope:
+                return self.syntax.root if kind == "global_statement" else self._scope(inner_parent(scope))
+        return scope
 
     def _is_macro(self, holder: Node) -> bool:
         """Return whether what looks like a function of C without a type is a macro with a body: `TEST(A, B) {}`."""
@@ -330,7 +340,7 @@ def _scope_name(qualified: Node) -> str:
 def _climbed(leaf: Node) -> tuple[Node, str, bool]:
     """Return the outermost declarator of a name, its qualifier, and whether it is a function's."""
     node, qualifier, is_called = leaf, "", False
-    while (parent := node.parent) is not None and _DECLARATOR.search(parent.kind):
+    while (parent := node.parent) is not None and _DECLARATOR.search(parent.kind) and parent.kind != "as_pattern":
         is_pair = parent.kind == "pair_pattern" and node.field == "value"
         if node.field in _NOT_A_NAME and not is_pair:
             break

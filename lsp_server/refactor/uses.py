@@ -113,6 +113,9 @@ class Uses:
         return self._own is not None and self._own.scope.start <= node.start < self._own.scope.end
 
     def _use(self, leaf: Node, doubt: str) -> Use:
+        above = leaf.parent
+        if self._rename.sort == "import" and above is not None and above.kind == "export_specifier":
+            return Use(leaf, doubt, behind=f" as {self._old}" if len(above.children) == 1 else "")
         if not _is_shorthand(leaf):
             return Use(leaf, doubt)
         if self._rename.sort == "member":
@@ -128,7 +131,7 @@ class Uses:
         if found is None or found.sort != "local":
             return self._argument(leaf)
         if found is self._own:
-            return ""
+            return self._of_other_loop(leaf)
         return "another declaration has this name" if len(self._old) >= _LEAST else None
 
     def _argument(self, leaf: Node) -> str | None:
@@ -149,7 +152,7 @@ class Uses:
         if is_string_content(leaf):
             return None
         if self._own is not None:
-            return "" if self._names.resolved(leaf) is self._own else None
+            return self._of_other_loop(leaf) if self._names.resolved(leaf) is self._own else None
         if any(is_import(above) for above in leaf.ancestors()):
             return self._imported(leaf)
         if is_member(leaf):
@@ -160,6 +163,16 @@ class Uses:
         if self._named_imports:
             return None if any(part.what.alias for part in self._named_imports) else self._rivalry()
         return self._rivalry() if self._language not in NAMES_ALL else None
+
+    def _of_other_loop(self, leaf: Node) -> str:
+        """Return the doubt of a use in another loop of Python that sets the same variable: it is another one there."""
+        loop = self._own.holder if self._own is not None else leaf
+        if not loop.kind.startswith("for_") or loop.start <= leaf.start < loop.end:
+            return ""
+        left = [above.child("left") for above in leaf.ancestors() if above.kind == loop.kind]
+        names = (one for node in left if node is not None for one in node.leaves())
+        is_other = any(one.start in self._names.declared(self._old) for one in names)
+        return "another loop sets it" if is_other else ""
 
     def _is_module(self, part: ImportPart) -> bool:
         last = re.split(r"[./]", re.sub(r"\.[cm]?[jt]sx?$", "", part.what.source))[-1]
