@@ -139,7 +139,8 @@ class Names:
             return self._parameter(leaf, holder)
         if node.field not in _NAME_FIELDS or not _HOLDER.search(holder.kind):
             return None
-        if needs_declaration(self.language) and _ASSIGNS.search(holder.kind):
+        is_bare_loop = holder.kind == "for_in_statement" and holder.child("kind") is None
+        if needs_declaration(self.language) and (_ASSIGNS.search(holder.kind) or is_bare_loop):
             return None
         if "specifier" in holder.kind and holder.child("body") is None:
             return None
@@ -231,6 +232,31 @@ class Names:
 def is_prototype(one: Declaration) -> bool:
     """Return whether a declaration of C only says that a function is elsewhere."""
     return one.is_function and one.holder.kind == "declaration"
+
+
+def is_set_again(one: Declaration, names: Names) -> bool:
+    """Return whether a variable of JavaScript may be assigned to beside its declaration."""
+    for leaf in names.leaves(one.leaf.text):
+        if leaf is one.leaf or not one.scope.start <= leaf.start < one.scope.end or not _is_set(leaf):
+            continue
+        found = names.resolved(leaf)
+        if found is None or not any(above is one.scope for above in found.scope.ancestors()):
+            return True  # what is called before the declaration may assign to it too
+    return False
+
+
+def _is_set(leaf: Node) -> bool:
+    """Return whether something is assigned to a name: directly, in a pattern, or by a loop."""
+    node = leaf
+    for above in leaf.ancestors():
+        if is_access(above) or is_call(above) or "subscript" in above.kind:
+            return False
+        if above.kind == "update_expression":
+            return True
+        if above.kind == "for_in_statement" or (_ASSIGNS.search(above.kind) and above.kind != "assignment_pattern"):
+            return node.field == "left"
+        node = above
+    return False
 
 
 _TABLES: "WeakKeyDictionary[Syntax, Names]" = WeakKeyDictionary()

@@ -84,13 +84,6 @@ class Lesson:
     renames: Renames = _NO_RENAMES
 
     @property
-    def renamed(self) -> frozenset[tuple[str, str]]:
-        """The old and the new names if the example put names in the place of others, and did nothing else."""
-        has_imports = self.imports.without(self.renames.imports) != ImportEdit()
-        others = self.insertions or self.broken or self.prose or has_imports
-        return frozenset() if others else self.renames.words
-
-    @property
     def reasons(self) -> list[str]:
         """Why some changes gave no rule."""
         reasons = ["statements that are only added say nothing of where else they belong"] if self.insertions else []
@@ -128,7 +121,6 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     imports, rules = import_edit(before, after), _NO_IMPORTS
     if not (is_code or found.changes or found.insertions):
         renames = import_renames(imports.replaced, before, after, path)
-    if has_widest and not found.changes and not found.insertions:
         rules = import_rules(before, after, {old.bound for old, _ in renames.imports})
     return Lesson(tuple(learned), imports, found.insertions, small, alike, own, broken, prose, wide, rules, renames)
 

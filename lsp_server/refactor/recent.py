@@ -110,14 +110,22 @@ def _renames(edits: Sequence[RecentEdit], text: str, language: Language, path: s
     words, first, examples = frozenset[tuple[str, str]](), text, 0
     for edit in reversed(edits):
         one = _lesson(edit.before, edit.after, language, path)
-        if one is None or not one.renamed or (words and not words & one.renamed):
+        renamed = _renamed(one) if one is not None else frozenset()
+        if not renamed or (words and not words & renamed):
             break
-        words, first, examples = words | one.renamed, edit.before, examples + 1
+        words, first, examples = words | renamed, edit.before, examples + 1
     whole = _lesson(first, text, language, path) if words else None
     rules = tuple(rule for rule in whole.renames.rules if rule.words in words) if whole is not None else ()
     if not rules:
         return None
     return RecentRules(RuleSet(language.id, rules), "; ".join(map(described, rules)), examples, is_telling=True)
+
+
+def _renamed(one: Lesson) -> frozenset[tuple[str, str]]:
+    """Return the old and the new names of an edit that put names in the place of others, and did nothing else."""
+    has_imports = one.imports.without(one.renames.imports) != ImportEdit()
+    others = one.insertions or one.broken or one.prose or has_imports
+    return frozenset() if others else one.renames.words
 
 
 def _rewritten(

@@ -22,6 +22,7 @@ LOCALS = [
     ("python", "with g() as DECL:\n    OLD()\ntry:\n    h()\nexcept E as error:\n    i(OLD.ALSO)\n"),
     ("python", "DECL = 1\n\n\ndef f():\n    global OLD\n    OLD = 2\n\n\ndef g():\n    ALSO = 3\n    def h():\n        nonlocal ALSO\n        ALSO = 4\n    return ALSO\n"),
     ("typescript", "function f(DECL: number) {\n  const g = (ALSO: number) => ALSO + 1;\n  if (OLD) {\n    const ALSO = 2;\n    a.ALSO(ALSO);\n  }\n  return { ALSO: OLD };\n}\n"),
+    ("typescript", "function f() {\n  let DECL;\n  for (OLD of a) g(OLD);\n  for (const ALSO of b) g(ALSO);\n}\n"),
     ("go", "package p\n\nfunc f(DECL int) (int, error) {\n\tfor ALSO := range a {\n\t\tg(ALSO)\n\t}\n\tb, err := h(OLD)\n\tif err != nil {\n\t\tOLD = b.ALSO\n\t}\n\treturn OLD, err\n}\n"),
     ("rust", "fn f(a: u8) -> u8 {\n    let mut DECL = a;\n    {\n        let ALSO = OLD.clone();\n        g(ALSO);\n    }\n    OLD += 1;\n    println!(\"{}\", OLD);\n    let ALSO = OLD + 1;\n    ALSO\n}\n"),
     ("java", "class A {\n    int ALSO;\n    int f(int DECL) {\n        this.ALSO = OLD;\n        return OLD + g(ALSO -> ALSO + 1).ALSO;\n    }\n    int h() { return ALSO; }\n}\n"),
