@@ -63,13 +63,14 @@ def renames_of(changes: Sequence[Change], before: Syntax, after: Syntax, path: s
 
 def import_renames(pairs: Sequence[tuple[Import, Import]], before: Syntax, after: Syntax, path: str) -> Renames:
     """Return the imports that bind another name after an example that changed nothing else."""
-    names, others = names_of(before), names_of(after)
     rules = dict[tuple[str, str], Rule]()
     imports: list[tuple[Import, Import]] = []
     for old, new in pairs:
-        one, other = _import(old, names), _import(new, others)
-        if one is not None and other is not None and _is_rename(old, new):
-            rules[old.bound, new.bound] = _rule(one, other.leaf, names, after, path)
+        if not _is_rename(old, new):
+            continue
+        one, other = _import(old, names_of(before)), _import(new, names_of(after))
+        if one is not None and other is not None:
+            rules[old.bound, new.bound] = _rule(one, other.leaf, names_of(before), after, path)
             imports.append((old, new))
     return Renames(tuple(rules.values()), (), frozenset(rules), tuple(imports))
 
