@@ -23,6 +23,7 @@ from lsp_server.refactor.paste import adapted, is_paste
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.recent import RecentPlaces, RecentRules, former_places, found_in, recent_places
 from lsp_server.refactor.rewrite import fits_language, rewrite
+from lsp_server.refactor.rivals import found_rivals
 from lsp_server.refactor.search import Caps, Found, Progress, Worker, WorkerFailed, search
 from lsp_server.session import Session
 from lsp_server.wire import ActionName, ScopeName
@@ -204,7 +205,7 @@ class Repeat:
         offers: list[MenuItem] = []
         if places:
             offers.append(MenuItem("file", f"Repeat this edit in this file ({counted(places, 'place')})"))
-        if self._session.memory.folders.workspaces:
+        if self._session.memory.folders.workspaces and not known.recent.is_of_file:
             offers.append(MenuItem("workspace", "Repeat this edit in the workspace"))
         return offers
 
@@ -214,22 +215,22 @@ class Repeat:
         known = await self._rules.find(snapshot) or await self._rules.find_former(snapshot)
         if known is None:
             raise NotApplied("the last edit gives no rule to repeat; change a call, an expression or a statement")
-        reached: Sequence[str] = ()
+        rules, reached = known.recent.rules, list[str]()
         drafts = [DraftFile.found(snapshot.uri, PurePath(snapshot.path).name, known.found, known.reason)]
         if scope == "workspace":
             files = await asyncio.to_thread(ProjectFiles.of, self._session)
-            found, reached = await _search(known.recent.rules, files, snapshot, work)
+            rules, found, reached = await _search(rules, files, snapshot, work)
             for one in found:
                 uri, path = files.uri(one.target), files.shown_path(one.target)
                 if uri != snapshot.uri:
                     drafts.append(DraftFile.found(uri, path, one, known.reason))
-                else:  # the search does not know what the user did in this document
-                    here = attrs.evolve(known.found, target=one.target)
+                else:  # the search does not know what the user did in this document, but who else has a renamed member
+                    here = one if known.recent.is_rename else attrs.evolve(known.found, target=one.target)
                     drafts[0] = DraftFile.found(uri, path, here, known.reason)
         places = sum(len(file.blocks) for file in drafts)
         changed = sum(bool(file.blocks) for file in drafts)
         title = f"Repeat this edit: {counted(places, 'place')} in {counted(changed, 'file')}"
-        narrow = Narrowing(known.recent.rules, snapshot.uri, snapshot.language).narrow
+        narrow = Narrowing(rules, snapshot.uri, snapshot.language).narrow
         return Draft(title, known.recent.name, tuple(drafts), tuple(reached), narrow=narrow)
 
 
@@ -258,7 +259,9 @@ def _is_at(selection: Selection, known: KnownRule) -> bool:
 
 async def _search(
     rules: RuleSet, files: ProjectFiles, snapshot: Snapshot, work: Work
-) -> tuple[list[Found], Sequence[str]]:
+) -> tuple[RuleSet, list[Found], list[str]]:
+    """Return the rules as other files have them, the files in which they fit, and the caps that ended the search."""
+
     def report(progress: Progress) -> None:
         done = f"{progress.searched:,} of {counted(progress.files, 'file')}"
         percentage = 100 * progress.searched // max(progress.files, 1)
@@ -268,8 +271,9 @@ async def _search(
     targets = await asyncio.to_thread(files.targets, snapshot)
     settings = files.settings
     caps = Caps(settings.refactor_max_files, settings.refactor_max_places, settings.refactor_max_seconds)
-    found, progress = await search([rules], targets, caps, report, few=0)
-    return found, progress.reached
+    settled = await found_rivals([rules], targets[: caps.files], caps.seconds / 2)
+    found, progress = await search(settled, targets, caps, report, few=0)
+    return settled[0], found, progress.reached
 
 
 _PASTE_PATIENCE_S = 0.1

@@ -88,14 +88,22 @@ class RecentEdit:
 
     def is_in_progress(self, offset: int) -> bool:
         """Return whether the cursor is after a word that it wrote, and that may go on: the file has no other such."""
+        word = self._word(offset)
+        return bool(word) and (word[0].isdigit() or len(re.findall(rf"\b{re.escape(word)}\b", self.after)) < 2)
+
+    def is_behind_word(self, offset: int) -> bool:
+        """Return whether the cursor is after a word that it wrote."""
+        return bool(self._word(offset))
+
+    def _word(self, offset: int) -> str:
+        """Return the word that the edit wrote before an offset; "" if it wrote none, or the word goes on there."""
         text = self.after
-        if not self.start < offset <= self.end or _WORD_CHAR.match(text, offset):
-            return False
+        if not self.start <= offset <= self.end or _WORD_CHAR.match(text, offset):
+            return ""
         start = offset
         while start and _WORD_CHAR.match(text, start - 1):
             start -= 1
-        word = text[start:offset]
-        return bool(word) and (word[0].isdigit() or len(re.findall(rf"\b{re.escape(word)}\b", text)) < 2)
+        return text[start:offset]
 
 
 @attrs.frozen

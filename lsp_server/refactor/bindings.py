@@ -217,6 +217,7 @@ class Scopes:
     """The names that the functions of a file and the file itself bind."""
 
     def __init__(self, syntax: Syntax, imports: ImportTable) -> None:
+        self.syntax = syntax
         self._root = syntax.root
         self._imports = imports
         self._bound: dict[int, dict[str, str]] = {}

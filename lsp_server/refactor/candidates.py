@@ -49,8 +49,9 @@ def may_have_place(pattern: Sequence[Pattern], tree: tree_sitter.Tree, data: byt
 def _query(language: tree_sitter.Language, kind: str) -> tree_sitter.Query | None:
     """Return the query of all nodes of a kind; None if the grammar has no such nodes."""
     kinds = [kind, *(other for other, same in SAME_KIND.items() if same == kind)]
-    known = [one for one in kinds if language.id_for_node_kind(one, True)]
-    return tree_sitter.Query(language, " ".join(f"({one}) @node" for one in known)) if known else None
+    known = [f"({one})" for one in kinds if language.id_for_node_kind(one, True)]
+    known += [f'"{one}"' for one in kinds if one.isalpha() and language.id_for_node_kind(one, False)]
+    return tree_sitter.Query(language, " ".join(f"{one} @node" for one in known)) if known else None
 
 
 @attrs.frozen

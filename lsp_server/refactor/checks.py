@@ -15,6 +15,7 @@ from lsp_server.refactor.bindings import (
     origin,
     same_origin,
 )
+from lsp_server.refactor.declarations import inner_parent, is_set_again, names_of
 from lsp_server.refactor.grammar import (
     POSTFIX,
     argument_name,
@@ -66,7 +67,7 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         if reason:
             return reason
     return (
-        refused(rule, node, scopes, is_own)
+        refused(rule, node, scopes)
         or _imported_receiver(place.match, scopes)
         or _taken_name(rule, node, scopes, imports.added)
         or _missing_name(rule, node, scopes)
@@ -82,8 +83,29 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         or other_use(rule.uses, node)
         or _in_quotes(rule, node)
         or _needed(place)
+        or _set_again(rule, place.match, scopes)
         or (None if rule.drops_used else dropped_parameter(rule, place.match))
     )
+
+
+def _set_again(rule: Rule, match: Match, scopes: Scopes) -> str | None:
+    """Return a reason if a `let` that becomes `const` has no value, or another one later."""
+    old, new = ({item.text for item in items(one) if isinstance(item, Leaf)} for one in (rule.pattern, rule.template))
+    if rule.language not in SCRIPTS or not ("let" in old - new and "const" in new):
+        return None
+    names, top = names_of(scopes.syntax), match.nodes[0]
+    for holder in (inner_parent(top), *top.walk()):
+        if not any(child.text == "let" for child in holder.children):
+            continue
+        for one in [child for child in holder.children if child.kind == "variable_declarator"] or [holder]:
+            if one is not holder and one.child("value") is None:
+                return "it has no value here"
+            name = one.child("name") or one.child("left")
+            for leaf in name.leaves() if name is not None else ():
+                known = names.declared(leaf.text).get(leaf.start)
+                if is_set_again(known, names) if known is not None else leaf.kind == "identifier":
+                    return f"`{leaf.text}` is set again here"
+    return None
 
 
 def is_same_thing(rule: Rule, match: Match, scopes: Scopes) -> bool:

@@ -32,6 +32,7 @@ from lsp_server.refactor.learn import learn
 from lsp_server.refactor.notation import described, rules_of_code, with_contexts
 from lsp_server.refactor.pattern import RuleSet, literals
 from lsp_server.refactor.rewrite import fits_language, may_fit
+from lsp_server.refactor.rivals import with_rivals
 from lsp_server.refactor.save import NotSaved, save, undo_interrupted
 from lsp_server.refactor.search import Caps, Found, Progress, Target, search
 from lsp_server.settings import Settings
@@ -247,6 +248,7 @@ def _search(
     rules: Sequence[RuleSet], targets: Sequence[Target], caps: Caps, beside: Beside
 ) -> tuple[list[Found], Progress]:
     columns = (TextColumn("searching"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[places]} places"))
+    rules = with_rivals(rules, targets[: caps.files], caps.seconds / 2)
     with Bar(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
         task = bar.add_task("", total=len(targets), places=0)
 

@@ -1,4 +1,4 @@
-"""What a file declares under a name: locals, members and globals, and which of its names mean which of them."""
+"""What a file declares under a name: locals, members, globals, imports; and which of its names mean which of them."""
 
 import re
 from collections import defaultdict
@@ -8,12 +8,12 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from lsp_server.refactor.bindings import is_function, needs_declaration
+from lsp_server.refactor.bindings import imports_of, is_function, needs_declaration, origin
 from lsp_server.refactor.grammar import SELF, is_access, is_call, is_import, is_name, is_named_element, is_parameters
 from lsp_server.refactor.grammar import is_string_content as is_content
 from lsp_server.refactor.syntax import Node, Syntax
 
-DeclarationSort = Literal["local", "member", "global"]
+DeclarationSort = Literal["local", "member", "global", "import"]
 BARE_FIELDS = frozenset({"java", "csharp", "kotlin", "scala", "cpp", "c", "swift"})
 """Languages where a method names the fields of its class without a receiver."""
 FIELDS_APART = frozenset({"rust", "java"})
@@ -55,7 +55,8 @@ _SHORTHAND = re.compile(r"^shorthand_")
 class Declaration:
     """Where a name is declared. A local or global is known in `scope` from byte `start` on; a member has an `owner`.
 
-    `holder` is the node that declares it, `bases` the types that the owner names in its header.
+    `holder` is the node that declares it, `bases` the types that the owner names in its header. An import has its
+    origin as the `owner`.
     """
 
     leaf: Node
@@ -115,7 +116,7 @@ class Names:
             is_there = one.start <= leaf.start and any(one.scope is above for above in around)
             if not is_there or (one.sort == "member" and not self._is_bare(one, around)):
                 continue
-            if best is None or (_size(one.scope), -one.start) < (_size(best.scope), -best.start):
+            if best is None or _rank(one) < _rank(best):
                 best = one
         return best
 
@@ -124,8 +125,10 @@ class Names:
         return self.language in BARE_FIELDS or not any(map(is_function, inside))
 
     def _declaration(self, leaf: Node) -> Declaration | None:
-        if any(map(is_import, leaf.ancestors())) or is_content(leaf):
+        if is_content(leaf):
             return None
+        if any(map(is_import, leaf.ancestors())):
+            return self._imported(leaf)
         if is_member(leaf) and leaf.parent is not None and is_access(leaf.parent) and not _is_qualified(leaf):
             return self._attribute(leaf)
         node, qualifier, is_called = _climbed(leaf)
@@ -136,11 +139,23 @@ class Names:
             return self._parameter(leaf, holder)
         if node.field not in _NAME_FIELDS or not _HOLDER.search(holder.kind):
             return None
-        if needs_declaration(self.language) and _ASSIGNS.search(holder.kind):
+        is_bare_loop = holder.kind == "for_in_statement" and holder.child("kind") is None
+        if needs_declaration(self.language) and (_ASSIGNS.search(holder.kind) or is_bare_loop):
             return None
         if "specifier" in holder.kind and holder.child("body") is None:
             return None
         return self._named(leaf, holder, qualifier, is_called or _FUNCTIONS.search(holder.kind) is not None)
+
+    def _imported(self, leaf: Node) -> Declaration | None:
+        """Return the import that binds a name, if that name is written there: it is the last one like it."""
+        for part in imports_of(self.syntax).parts:
+            if part.what.bound != leaf.text or not part.node.start <= leaf.start < part.node.end:
+                continue
+            last = [one for one in self.leaves(leaf.text) if one.start < part.node.end][-1]
+            if last is leaf and (part.what.name or part.what.alias):
+                scope = self._scope(part.statement)
+                return Declaration(leaf, "import", scope, scope.start, part.statement, origin(part.what))
+        return None
 
     def _attribute(self, leaf: Node) -> Declaration | None:
         """Return the declaration of `self.x` where it is assigned to."""
@@ -181,10 +196,20 @@ class Names:
         if leaf.kind in ("property_identifier", "field_identifier"):
             return None  # what an object or a type without a name has
         scope = self._scope(holder if not is_called and not is_class(holder) else inner_parent(holder))
+        if self.language == "python":
+            scope = self._outer(leaf.text, scope)
         sort: DeclarationSort = "global" if scope is self.syntax.root else "local"
         start = holder.end if _AFTER.search(holder.kind) else leaf.start
         is_whole = sort == "global" or is_called or not needs_declaration(self.language)
         return Declaration(leaf, sort, scope, scope.start if is_whole else start, holder, is_function=is_called)
+
+    def _outer(self, name: str, scope: Node) -> Node:
+        """Return where a name is known that a function of Python may say to be one of outside."""
+        for leaf in self.leaves(name):
+            kind = leaf.parent.kind if leaf.parent is not None else ""
+            if kind in ("global_statement", "nonlocal_statement") and self._scope(leaf) is scope:
+                return self.syntax.root if kind == "global_statement" else self._scope(inner_parent(scope))
+        return scope
 
     def _is_macro(self, holder: Node) -> bool:
         """Return whether what looks like a function of C without a type is a macro with a body: `TEST(A, B) {}`."""
@@ -207,6 +232,31 @@ class Names:
 def is_prototype(one: Declaration) -> bool:
     """Return whether a declaration of C only says that a function is elsewhere."""
     return one.is_function and one.holder.kind == "declaration"
+
+
+def is_set_again(one: Declaration, names: Names) -> bool:
+    """Return whether a variable of JavaScript may be assigned to beside its declaration."""
+    for leaf in names.leaves(one.leaf.text):
+        if leaf is one.leaf or not one.scope.start <= leaf.start < one.scope.end or not _is_set(leaf):
+            continue
+        found = names.resolved(leaf)
+        if found is None or not any(above is one.scope for above in found.scope.ancestors()):
+            return True  # what is called before the declaration may assign to it too
+    return False
+
+
+def _is_set(leaf: Node) -> bool:
+    """Return whether something is assigned to a name: directly, in a pattern, or by a loop."""
+    node = leaf
+    for above in leaf.ancestors():
+        if is_access(above) or is_call(above) or "subscript" in above.kind:
+            return False
+        if above.kind == "update_expression":
+            return True
+        if above.kind == "for_in_statement" or (_ASSIGNS.search(above.kind) and above.kind != "assignment_pattern"):
+            return node.field == "left"
+        node = above
+    return False
 
 
 _TABLES: "WeakKeyDictionary[Syntax, Names]" = WeakKeyDictionary()
@@ -316,7 +366,7 @@ def _scope_name(qualified: Node) -> str:
 def _climbed(leaf: Node) -> tuple[Node, str, bool]:
     """Return the outermost declarator of a name, its qualifier, and whether it is a function's."""
     node, qualifier, is_called = leaf, "", False
-    while (parent := node.parent) is not None and _DECLARATOR.search(parent.kind):
+    while (parent := node.parent) is not None and _DECLARATOR.search(parent.kind) and parent.kind != "as_pattern":
         is_pair = parent.kind == "pair_pattern" and node.field == "value"
         if node.field in _NOT_A_NAME and not is_pair:
             break
@@ -333,8 +383,9 @@ def _is_parameter(node: Node, holder: Node) -> bool:
     return "parameter" in holder.kind and not holder.kind.startswith("type")
 
 
-def _size(node: Node) -> int:
-    return node.end - node.start
+def _rank(one: Declaration) -> tuple[int, bool, int]:
+    """Return how far a declaration is from its uses. One beside an import of the same name hides that."""
+    return one.scope.end - one.scope.start, one.sort == "import", -one.start
 
 
 def strings_with(name: str, syntax: Syntax) -> Iterator[Node]:

@@ -1,41 +1,38 @@
-"""Rules from an example in which only imports changed: a module moved, a name has another name, an import goes."""
+"""Rules from an example in which only imports changed: a module moved, or an import goes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
 
 import attrs
 
-from lsp_server.refactor.bindings import SCRIPTS, UNKNOWN, Scopes, import_edit, import_statements, imports_of, origin
+from lsp_server.refactor.bindings import SCRIPTS, Scopes, import_statements, imports_of
 from lsp_server.refactor.generalise import Side
-from lsp_server.refactor.grammar import is_fixed_name, is_import, is_name
+from lsp_server.refactor.grammar import is_name
 from lsp_server.refactor.import_edits import used_names
-from lsp_server.refactor.pattern import Branch, Hole, Import, ImportSort, Leaf, Name, Pattern, Rest, Rule, items
+from lsp_server.refactor.pattern import Branch, Hole, ImportSort, Leaf, Pattern, Rest, Rule
 from lsp_server.refactor.syntax import Node, Syntax, same
 from lsp_server.refactor.wide import sure_and_wide
 
 _LISTS = frozenset({"import_clause", "use_list", "namespace_use_group", "namespace_selectors"})
-_NAME_KINDS = ("identifier", "type_identifier")
 
 
 @attrs.frozen(eq=False)
 class ImportRules:
-    """The rules of imports that changed alone. `renamed` are imports whose names the rules change wherever used."""
+    """The rules of imports that changed alone."""
 
     sure: tuple[Rule, ...] = ()
     wide: tuple[Rule, ...] = ()
-    renamed: tuple[Import, ...] = ()
 
 
-def import_rules(before: Syntax, after: Syntax) -> ImportRules:
-    """Return the rules of an example that changed nothing but imports. What it only adds gives none."""
+def import_rules(before: Syntax, after: Syntax, gone: Collection[str]) -> ImportRules:
+    """Return the rules of an example that changed nothing but imports. What it only adds gives none.
+
+    `gone` are names that only have another name after it, see renames.py.
+    """
     sure: list[Rule] = []
     wide: list[Rule] = []
-    renames = [pair for pair in import_edit(before, after).replaced if _is_rename(*pair)]
-    for old, new in renames:
-        sure += _rename(old, new, before)
-    gone = {old.bound for old, _ in renames}
     for first, second in _changed(before, after):
-        if gone & {leaf.text for leaf in first.leaves()}:
+        if any(leaf.text in gone for leaf in first.leaves()):
             continue
         if second is None:
             sure.append(Rule(before.language.id, (_Reader(before, varying=()).read(first),), (), imports="removal"))
@@ -43,53 +40,25 @@ def import_rules(before: Syntax, after: Syntax) -> ImportRules:
             one, wider = _statement_rules(first, second, before, after)
             sure += one
             wide += wider
-    return ImportRules(tuple(sure), tuple(wide), tuple(old for old, _ in renames))
+    return ImportRules(tuple(sure), tuple(wide))
 
 
 def joined_rules(examples: Sequence[ImportRules]) -> ImportRules:
     """Return the rules of several examples: a wide one that two of them have is sure."""
     sure, wide = sure_and_wide([rule for one in examples for rule in one.wide])
     own = dict.fromkeys(rule for one in examples for rule in one.sure)
-    return ImportRules((*own, *sure), wide, tuple(old for one in examples for old in one.renamed))
+    return ImportRules((*own, *sure), wide)
 
 
-def is_other_name(rule: Rule, node: Node) -> bool:
-    """Return whether a node has the text of a name that a rule changes, and is no use of it: a member, a keyword."""
-    return rule.imports == "name" and is_fixed_name(node) and not any(map(is_import, node.ancestors()))
-
-
-def refused(rule: Rule, node: Node, scopes: Scopes, is_own: bool) -> str | None:
-    """Return why a place of a rule of imports must not be edited, as a phrase. `is_own` says that it is the example."""
-    if rule.imports == "name":
-        new = next(item.text for item in items(rule.template) if isinstance(item, Leaf))
-        kind = scopes.binding(new, node).kind
-        if kind != UNKNOWN.kind and not (is_own and kind == "import"):
-            return f"`{new}` is another thing here"
-    elif rule.imports == "removal":
+def refused(rule: Rule, node: Node, scopes: Scopes) -> str | None:
+    """Return why a place of a rule of imports must not be edited, as a phrase."""
+    if rule.imports == "removal":
         *_, root = node.ancestors()
         bound = {leaf.text for leaf in node.leaves() if is_name(leaf)}
         used = sorted(bound & used_names(root, scopes))
         if used or any("wildcard" in one.kind or one.text == "*" for one in node.walk()):
             return f"`{used[0]}` is used here" if used else "it may bring names that are used here"
     return None
-
-
-def _is_rename(old: Import, new: Import) -> bool:
-    """Return whether one thing of the same module has another name after the edit."""
-    if old.bound == new.bound or not (old.bound.isidentifier() and new.bound.isidentifier()):
-        return False
-    if old.kind == "text":
-        return old.source.replace(old.alias, new.alias, 1) == new.source and old.source.count(old.alias) == 1
-    return (old.source, old.kind) == (new.source, new.kind) and bool(old.name) == bool(new.name) == (not old.alias)
-
-
-def _rename(old: Import, new: Import, before: Syntax) -> Iterator[Rule]:
-    """Yield the rules that rename an import and its uses, one for each kind of token that they may have."""
-    kinds = {leaf.kind for leaf in before.root.leaves() if leaf.text == old.bound and is_name(leaf)}
-    names = (Name(old.bound, "import", origin(old)),)
-    for kind in sorted({*kinds, *_NAME_KINDS}):
-        pattern, template = (Leaf(kind, text, named=True) for text in (old.bound, new.bound))
-        yield Rule(before.language.id, (pattern,), (template,), names, imports="name")
 
 
 def _changed(before: Syntax, after: Syntax) -> list[tuple[Node, Node | None]]:

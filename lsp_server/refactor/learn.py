@@ -35,7 +35,7 @@ from lsp_server.refactor.pattern import (
     variables,
     weight,
 )
-from lsp_server.refactor.renames import renames_of
+from lsp_server.refactor.renames import Renames, import_renames, renames_of
 from lsp_server.refactor.surroundings import needs_of, uses_of
 from lsp_server.refactor.syntax import Node, Syntax, indent_unit
 from lsp_server.refactor.unify import unify
@@ -45,6 +45,7 @@ from lsp_server.refactor.wide import sure_and_wide, widest
 
 _NOTHING = Own("", ())
 _NO_IMPORTS = ImportRules()
+_NO_RENAMES = Renames()
 _NEVER_BOUND = SELF | {"super"}
 
 
@@ -66,8 +67,8 @@ class Lesson:
     `broken` those with a syntax error in them, and `prose` those of texts of several words.
 
     `alike` counts the changes that were widened to one rule with others of the example. `wide` has the widest forms of
-    the small changes, and `renames` a rule for each declaration that got another name. A lesson without changes may
-    still have imports: `import_rules` if nothing else changed.
+    the small changes, and `renames` the declarations that got another name. A lesson without changes may still have
+    imports: `import_rules` if nothing else changed.
     """
 
     learned: tuple[Learned, ...]
@@ -80,7 +81,7 @@ class Lesson:
     prose: int = 0
     wide: tuple[Rule, ...] = ()
     import_rules: ImportRules = _NO_IMPORTS
-    renames: tuple[Rule, ...] = ()
+    renames: Renames = _NO_RENAMES
 
     @property
     def reasons(self) -> list[str]:
@@ -94,16 +95,17 @@ class Lesson:
 def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: bool = False, path: str = "") -> Lesson:
     """Return what an example says. `is_code` says that it is no whole text, but what a person gave to look for.
 
-    With `has_widest` the rules have their widest forms, and renamed declarations of the file `path` rules of their own.
+    Declarations of the file `path` that got another name have rules of their own. With `has_widest` the others have
+    their widest forms.
     """
     found = difference(before, after)
     has_errors = before.errors + after.errors > 0
     whole = [change for change in found.changes if not (has_errors and _is_broken(change))]
     changes = whole if is_code else [change for change in whole if not is_prose(change)]
-    prose, renames = len(whole) - len(changes), tuple[Rule, ...]()
-    if has_widest:
-        renames, named = renames_of(changes, before, after, path)
-        changes = [change for change in changes if not any(change is one for one in named)]
+    prose, renames = len(whole) - len(changes), _NO_RENAMES
+    if not is_code:
+        renames = renames_of(changes, before, after, path)
+        changes = [change for change in changes if not any(change is one for one in renames.changes)]
     ones = [_learn_change(change, before, after, is_code, has_widest) for change in changes]
     learned: list[Learned] = []
     for one in ones:
@@ -117,8 +119,9 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     spans = tuple((change.after[0].start, change.after[-1].end) for change in found.changes if change.after)
     own = Own(hashlib.sha256(after.data).hexdigest(), spans)
     imports, rules = import_edit(before, after), _NO_IMPORTS
-    if has_widest and not found.changes and not found.insertions:
-        rules = import_rules(before, after)
+    if not (is_code or found.changes or found.insertions):
+        renames = import_renames(imports.replaced, before, after, path)
+        rules = import_rules(before, after, {old.bound for old, _ in renames.imports})
     return Lesson(tuple(learned), imports, found.insertions, small, alike, own, broken, prose, wide, rules, renames)
 
 
@@ -141,7 +144,7 @@ def learn(examples: Iterable[Example], language: Language) -> RuleSet:
     for example in examples:
         before, after = parsed(example, language)
         one = lesson(before, after, has_widest=True, path=example.path)
-        if after.errors > before.errors or ((before.errors or after.errors) and not (one.learned or one.renames)):
+        if after.errors > before.errors or ((before.errors or after.errors) and not (one.learned or one.renames.rules)):
             reasons.append(f"the example has syntax errors in {language.id}")
         else:
             lessons.append(one)
@@ -154,17 +157,17 @@ def learned_set(lessons: Sequence[Lesson], language: Language, reasons: Sequence
     imports = ImportEdit()
     said = list(reasons)
     for one in lessons:
-        imports = imports.joined(one.imports)
+        imports = imports.joined(one.imports.without(one.renames.imports))
         said += one.reasons
         for each in one.learned:
             put(learned, each)
     widest_forms = [one.wide for one in learned if one.wide is not None and not has_same_sides(one.wide, one.rule)]
     sure, wide = sure_and_wide([*widest_forms, *(rule for one in lessons for rule in one.wide)])
-    renames = [rule for one in lessons for rule in one.renames]
-    if not learned and not wide and not sure and not renames:
+    renames = [rule for one in lessons for rule in one.renames.rules]
+    if not learned and not wide and not sure:
         joint = joined_rules([one.import_rules for one in lessons])
         sure, wide = joint.sure, joint.wide
-        imports = ImportEdit(removed=joint.renamed) if sure else imports
+        imports = ImportEdit() if sure else imports
     if not learned and not wide and not sure and not renames:
         if not said and (imports.added or imports.removed):
             raise NoRule("no rule: only imports changed; change a place that uses them too")

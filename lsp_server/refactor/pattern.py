@@ -174,7 +174,7 @@ class Seen:
     fewest: int
 
 
-ImportSort = Literal["", "name", "statement", "relative", "removal"]
+ImportSort = Literal["", "statement", "relative", "removal"]
 """What a rule of imports alone does, see import_rules.py. In another folder "relative" means another module."""
 
 
@@ -182,10 +182,11 @@ ImportSort = Literal["", "name", "statement", "relative", "removal"]
 class Rename:
     """The declaration whose name an example changed; see renames.py.
 
-    `sort` is "local", "member", "global", "fixture", or "file" for a global that no other file can use. `digest` names
-    the example's text and `start` the byte of the new name in it, as in Own; `module` is what others import the
-    file as. A member has an `owner` and its `bases`, and `family` are the types of a workspace that have the same
-    member, `rivals` those that declare another one, None if nobody looked. `clash` says why the new name is not free.
+    `sort` is "local", "member", "global", "fixture", "import", or "file" for a global that no other file can use.
+    `digest` names the example's text and `start` the byte of the new name in it, as in Own; `module` is what others
+    import the file as. An import has its origin as the `owner`. A member has an `owner` and its `bases`, and `family`
+    are the types of a workspace that have the same member, `rivals` those that declare another one, None if nobody
+    looked. `clash` says why the new name is not free.
     """
 
     sort: str
@@ -198,6 +199,11 @@ class Rename:
     family: frozenset[str] = frozenset()
     rivals: tuple[str, ...] | None = None
     clash: str = ""
+
+    @property
+    def is_of_file(self) -> bool:
+        """Whether no other file can use the declaration."""
+        return self.sort in ("local", "file")
 
 
 @attrs.frozen
@@ -251,6 +257,14 @@ class Rule:
     imports: ImportSort = ""
     rename: Rename | None = None
 
+    @property
+    def words(self) -> tuple[str, str]:
+        """The old and the new name, if it renames a declaration."""
+        old, new = self.pattern[0], self.template[0]
+        assert isinstance(old, Leaf)
+        assert isinstance(new, Leaf)
+        return old.text, new.text
+
 
 @attrs.frozen
 class ImportEdit:
@@ -266,6 +280,15 @@ class ImportEdit:
             tuple(dict.fromkeys((*self.added, *other.added))),
             tuple(dict.fromkeys((*self.removed, *other.removed))),
             tuple(dict.fromkeys((*self.replaced, *other.replaced))),
+        )
+
+    def without(self, pairs: Sequence[tuple[Import, Import]]) -> "ImportEdit":
+        """Return the edit without some pairs of `replaced`."""
+        gone = {one for pair in pairs for one in pair}
+        return ImportEdit(
+            tuple(one for one in self.added if one not in gone),
+            tuple(one for one in self.removed if one not in gone),
+            tuple(pair for pair in self.replaced if pair not in pairs),
         )
 
 

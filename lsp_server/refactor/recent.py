@@ -5,6 +5,7 @@ All functions take tens of milliseconds for a long file. Call them in a Worker, 
 
 import functools
 from collections.abc import Collection, Sequence
+from pathlib import PurePath
 
 import attrs
 import tree_sitter
@@ -41,6 +42,16 @@ class RecentRules:
     examples: int
     is_telling: bool
 
+    @property
+    def is_rename(self) -> bool:
+        """Whether the edit gave declarations other names: the places are their uses."""
+        return any(rule.rename is not None for rule in self.rules.rules)
+
+    @property
+    def is_of_file(self) -> bool:
+        """Whether no other file can have a place."""
+        return all(rule.rename is not None and rule.rename.is_of_file for rule in self.rules.rules)
+
 
 @attrs.frozen
 class RecentPlaces:
@@ -56,10 +67,14 @@ class RecentPlaces:
 
 def recent_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> RecentPlaces | None:
     """Return the rules of the newest edit, and where it belongs too in the text after it. None if there is no rule."""
-    recent = _recent_rules(edits, language_for(language_id, path))
+    text = edits[-1].after if edits else ""
+    recent = _rules_of(edits, text, language_id, path)
     if recent is None:
         return None
     edit = _rewritten(recent.rules, edits, language_id, path)
+    if recent.is_rename:
+        sure = rewrite(recent.rules, path, text, language_for(language_id, path), beside=SURE)
+        return RecentPlaces(recent, Found.of(Target("", path), text, edit), by_place(sure, text))
     found = _without_done(recent.rules, edit, edits, language_id, path)
     if not recent.is_telling:
         return RecentPlaces(recent, found)
@@ -71,11 +86,46 @@ def recent_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> R
 def former_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> RecentPlaces | None:
     """Return the same for the newest edit before the last one that gives rules."""
     for count in range(len(edits) - 1, 0, -1):
-        recent = _recent_rules(edits[:count], language_for(language_id, path))
+        recent = _rules_of(edits[:count], edits[-1].after, language_id, path)
         if recent is not None:
             edit = _rewritten(recent.rules, edits, language_id, path)
+            if recent.is_rename:
+                return RecentPlaces(recent, Found.of(Target("", path), edits[-1].after, edit))
             return RecentPlaces(recent, _without_done(recent.rules, edit, edits, language_id, path))
     return None
+
+
+def _rules_of(edits: Sequence[RecentEdit], text: str, language_id: str, path: str) -> RecentRules | None:
+    """Return the rules of the newest of some edits, to be applied to a text that later edits may have changed."""
+    language = language_for(language_id, path)
+    return _renames(edits, text, language, path) or _recent_rules(edits, language, path)
+
+
+def _renames(edits: Sequence[RecentEdit], text: str, language: Language, path: str) -> RecentRules | None:
+    """Return the rules of the declarations that the newest edit renamed; None if it did anything else.
+
+    Edits before it that only put the same name in the place of the same other one belong to it: the user may have
+    begun with a use. So does a use that is renamed after its declaration.
+    """
+    words, first, examples = frozenset[tuple[str, str]](), text, 0
+    for edit in reversed(edits):
+        one = _lesson(edit.before, edit.after, language, path)
+        renamed = _renamed(one) if one is not None else frozenset()
+        if not renamed or (words and not words & renamed):
+            break
+        words, first, examples = words | renamed, edit.before, examples + 1
+    whole = _lesson(first, text, language, path) if words else None
+    rules = tuple(rule for rule in whole.renames.rules if rule.words in words) if whole is not None else ()
+    if not rules:
+        return None
+    return RecentRules(RuleSet(language.id, rules), "; ".join(map(described, rules)), examples, is_telling=True)
+
+
+def _renamed(one: Lesson) -> frozenset[tuple[str, str]]:
+    """Return the old and the new names of an edit that put names in the place of others, and did nothing else."""
+    has_imports = one.imports.without(one.renames.imports) != ImportEdit()
+    others = one.insertions or one.broken or one.prose or has_imports
+    return frozenset() if others else one.renames.words
 
 
 def _rewritten(
@@ -121,14 +171,14 @@ def places_of_files(rules: RuleSet, targets: Sequence[Target]) -> list[tuple[int
     return found
 
 
-def _recent_rules(edits: Sequence[RecentEdit], language: Language) -> RecentRules | None:
+def _recent_rules(edits: Sequence[RecentEdit], language: Language, path: str) -> RecentRules | None:
     """Return the rules of the newest edit, widened by older edits that are alike. `edits` has the newest last.
 
     There is none while the edit is unfinished, and none for an edit that only adds. Imports that an edit before or
     after it changed come along.
     """
-    lessons = [one for edit in _steps(edits) if (one := _lesson(edit.before, edit.after, language)) is not None]
-    if not lessons or not edits or _lesson(edits[-1].before, edits[-1].after, language) is None:
+    lessons = [one for edit in _steps(edits) if (one := _lesson(edit.before, edit.after, language, path)) is not None]
+    if not lessons or not edits or _lesson(edits[-1].before, edits[-1].after, language, path) is None:
         return None
     later = ImportEdit()
     while lessons and _is_of_imports(lessons[-1]):
@@ -210,8 +260,8 @@ def _names(patterns: Sequence[Pattern]) -> set[str]:
 
 
 @functools.lru_cache(16)
-def _lesson(before: str, after: str, language: Language) -> Lesson | None:
-    """Return what an edit says; None if one of its texts cannot be parsed, or the edit adds syntax errors."""
+def _lesson(before: str, after: str, language: Language, path: str) -> Lesson | None:
+    """Return what an edit of a file says; None if one of its texts cannot be parsed, or the edit adds syntax errors."""
     if max(len(before), len(after)) > MOST_PARSED:
         return None
     old_tree, new_tree = _tree(before, language), _tree(after, language)
@@ -219,7 +269,7 @@ def _lesson(before: str, after: str, language: Language) -> Lesson | None:
     if old_tree is None or new_tree is None or len(errors(new_tree.root_node)) > len(errors(old_tree.root_node)):
         return None
     try:
-        return lesson(_syntax(before, language), _syntax(after, language))
+        return lesson(_syntax(before, language), _syntax(after, language), path=PurePath(path).as_posix())
     except RecursionError:  # generated code can be nested deeper than Python's stack
         return None
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import needs_declaration
+from lsp_server.refactor.bindings import needs_declaration, origin
 from lsp_server.refactor.declarations import Declaration, Names, is_class, is_member, names_of
 from lsp_server.refactor.difference import Change
 from lsp_server.refactor.grammar import is_name, is_string_content
-from lsp_server.refactor.pattern import Leaf, Rename, Rule
+from lsp_server.refactor.pattern import Import, Leaf, Rename, Rule
 from lsp_server.refactor.syntax import Node, Syntax
 from lsp_server.refactor.uses import Uses, is_fixture
 
@@ -17,11 +17,25 @@ _WITH_OVERLOADS = frozenset({"java", "csharp", "kotlin", "scala", "swift"})
 _FOLDER_MODULES = frozenset({"__init__", "index", "mod", "lib"})
 
 
-def renames_of(
-    changes: Sequence[Change], before: Syntax, after: Syntax, path: str
-) -> tuple[tuple[Rule, ...], list[Change]]:
-    """Return a rule for each declaration whose name alone changed, and the changes that say no more than that."""
+@attrs.frozen(eq=False)
+class Renames:
+    """What an example renamed: a rule for each declaration, and the changes that say no more than these rules.
+
+    `words` has the old and new names if no change of the example does more than put names in the place of others.
+    `imports` are the pairs of imports of which only the name changed.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    changes: tuple[Change, ...] = ()
+    words: frozenset[tuple[str, str]] = frozenset()
+    imports: tuple[tuple[Import, Import], ...] = ()
+
+
+def renames_of(changes: Sequence[Change], before: Syntax, after: Syntax, path: str) -> Renames:
+    """Return the declarations of the file `path` whose names alone changed."""
     pairs = [(change, pair) for change in changes if (pair := _renamed(change))]
+    if not pairs:
+        return Renames()
     names, rules = names_of(before), dict[tuple[str, str], Rule]()
     declaring: list[tuple[Change, Declaration]] = []
     declared = {(old.text, new.text) for _, renamed in pairs for old, new in renamed if _declared(old, names)}
@@ -41,7 +55,39 @@ def renames_of(
             uses = Uses(rule, names, one).all()
             followed |= {use.leaf.start for use in uses if not use.doubt}
     said += [change for change, renamed in pairs if renamed and all(old.start in followed for old, _ in renamed)]
-    return tuple(rules.values()), [change for change in said if not any(change is one for one in kept)]
+    said = [change for change in said if not any(change is one for one in kept)]
+    is_all = len(pairs) == len(changes)
+    words = frozenset((old.text, new.text) for _, renamed in pairs if is_all for old, new in renamed)
+    return Renames(tuple(rules.values()), tuple(said), words)
+
+
+def import_renames(pairs: Sequence[tuple[Import, Import]], before: Syntax, after: Syntax, path: str) -> Renames:
+    """Return the imports that bind another name after an example that changed nothing else."""
+    rules = dict[tuple[str, str], Rule]()
+    imports: list[tuple[Import, Import]] = []
+    for old, new in pairs:
+        if not _is_rename(old, new):
+            continue
+        one, other = _import(old, names_of(before)), _import(new, names_of(after))
+        if one is not None and other is not None:
+            rules[old.bound, new.bound] = _rule(one, other.leaf, names_of(before), after, path)
+            imports.append((old, new))
+    return Renames(tuple(rules.values()), (), frozenset(rules), tuple(imports))
+
+
+def _import(what: Import, names: Names) -> Declaration | None:
+    found = (one for one in names.declared(what.bound).values() if one.sort == "import" and one.owner == origin(what))
+    return next(found, None)
+
+
+def _is_rename(old: Import, new: Import) -> bool:
+    """Return whether one thing of the same module has another name after the edit."""
+    if old.bound == new.bound or not (old.bound.isidentifier() and new.bound.isidentifier()):
+        return False
+    if old.kind == "text":
+        return old.source.replace(old.alias, new.alias, 1) == new.source and old.source.count(old.alias) == 1
+    is_alias = old.name == new.name and bool(old.alias and new.alias)
+    return (old.source, old.kind) == (new.source, new.kind) and (is_alias or not (old.alias or new.alias))
 
 
 def _declared(leaf: Node, names: Names) -> Declaration | None:
@@ -98,15 +144,27 @@ def _is_of_file(one: Declaration, language: str) -> bool:
     return is_static or (is_variable and language != "python" and not needs_declaration(language))
 
 
+def _has_overloads(one: Declaration, names: Names) -> bool:
+    """Return whether a function is defined again beside its definition, as an overload or as a copy of it."""
+    others = [start for start, other in names.declared(one.leaf.text).items() if other is one]
+    if not one.is_function or len(others) < 2:
+        return False
+    if one.sort == "member" and names.language in _WITH_OVERLOADS:
+        return True
+    leaves = [leaf for leaf in names.leaves(one.leaf.text) if leaf.start in others]
+    holders = [above for leaf in leaves for above in leaf.ancestors() if above.parent is one.holder.parent]
+    return sum(above.child("body") is not None and not _is_accessor(above) for above in holders) > 1
+
+
+def _is_accessor(holder: Node) -> bool:
+    return any(child.text in ("get", "set") for child in holder.children)
+
+
 def _clash(one: Declaration, new: str, names: Names) -> str:
     """Return why a declaration cannot have a name without a doubt; "" if nothing else has it there."""
+    if _has_overloads(one, names):
+        return f"{f'`{one.owner}`' if one.owner else 'the file'} has several functions of this name"
     if one.sort == "member":
-        if (
-            names.language in _WITH_OVERLOADS
-            and one.is_function
-            and sum(other is one for other in names.declared(one.leaf.text).values()) > 1
-        ):
-            return f"`{one.owner}` has several methods of this name"
         is_known = any(other.owner == one.owner for other in names.declared(new).values() if other.sort == "member")
     else:
         inside = (leaf for leaf in names.leaves(new) if one.scope.start <= leaf.start < one.scope.end)

@@ -26,7 +26,6 @@ from lsp_server.refactor.file_edit import (
     sound_parts,
 )
 from lsp_server.refactor.import_edits import import_edits
-from lsp_server.refactor.import_rules import is_other_name
 from lsp_server.refactor.layout import ByteEdit, Output, deleted_line, edits_of, ending_edit, in_order, layout_of
 from lsp_server.refactor.matching import Bound, Match, matches
 from lsp_server.refactor.pattern import Leaf, Pattern, Rule, RuleSet, literals
@@ -167,7 +166,7 @@ class _Rewriting:
             done = done_spans(rule, self._syntax, self._own or ())
             layout = layout_of(rule)
             for match in matches(rule.pattern, self._syntax):
-                if done.has(match) or not match.end > match.start or is_other_name(rule, match.nodes[0]):
+                if done.has(match) or not match.end > match.start:
                     continue
                 if rule.wide and any(one < match.end and match.start < other for one, other in self._left_out):
                     continue

@@ -1,7 +1,9 @@
 """What else a workspace declares under the name of a renamed declaration: the same member of its kin, or rivals."""
 
+import functools
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import aclosing
 
 import attrs
 
@@ -10,8 +12,8 @@ from lsp_server.refactor.bindings import NAMES_ALL
 from lsp_server.refactor.declarations import BARE_FIELDS, FIELDS_APART, Declaration, is_prototype, names_of
 from lsp_server.refactor.pattern import Rename, Rule, RuleSet
 from lsp_server.refactor.rewrite import fits_language
+from lsp_server.refactor.search import Target, side_by_side, texts_of
 from lsp_server.refactor.syntax import parse
-from lsp_server.refactor.uses import words
 
 
 def has_renames(rules: Sequence[RuleSet]) -> bool:
@@ -19,24 +21,32 @@ def has_renames(rules: Sequence[RuleSet]) -> bool:
     return any(_is_wanted(rule) for one in rules for rule in one.rules)
 
 
-def with_rivals(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seconds: float) -> list[RuleSet]:
-    """Return rules whose renames know what else the files declare. A text comes with its path.
+async def found_rivals(rules: Sequence[RuleSet], targets: Sequence[Target], seconds: float) -> Sequence[RuleSet]:
+    """Return what with_rivals does, by a process that gives way to others. Raises WorkerFailed."""
+    if not has_renames(rules):
+        return rules
+    async with aclosing(side_by_side(functools.partial(with_rivals, rules, seconds=seconds), [targets])) as results:
+        return [one async for _, some in results for one in some]
 
-    After `seconds` no other text is read, and all renames are as if nobody had looked.
+
+def with_rivals(rules: Sequence[RuleSet], targets: Sequence[Target], seconds: float) -> Sequence[RuleSet]:
+    """Return rules whose renames know what else the files declare.
+
+    After `seconds` no other file is read, and all renames are as if nobody had looked.
     """
     end = time.monotonic() + seconds
     found: dict[int, list[Declaration]] = {id(rule): [] for one in rules for rule in one.rules if _is_wanted(rule)}
     wanted = [rule for one in rules for rule in one.rules if id(rule) in found]
-    for path, text in texts:
+    for path, text in texts_of(targets) if wanted else ():
         if time.monotonic() > end:
-            return list(rules)
+            return rules
         language = language_for("", path)
-        here = [rule for rule in wanted if fits_language(rule, language) and words(rule)[0] in text]
+        here = [rule for rule in wanted if fits_language(rule, language) and rule.words[0] in text]
         syntax = parse(text.encode("utf-8", "surrogatepass"), language) if here else None
         if syntax is None:
             continue
         for rule in here:
-            declared = names_of(syntax).declared(words(rule)[0]).values()
+            declared = names_of(syntax).declared(rule.words[0]).values()
             found[id(rule)] += {id(one): one for one in declared}.values()
     return [
         attrs.evolve(
@@ -47,7 +57,7 @@ def with_rivals(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seco
 
 
 def _is_wanted(rule: Rule) -> bool:
-    return rule.rename is not None and rule.rename.sort not in ("local", "file")
+    return rule.rename is not None and rule.rename.sort != "import" and not rule.rename.is_of_file
 
 
 def _settled(rule: Rule, declared: Sequence[Declaration]) -> Rule:

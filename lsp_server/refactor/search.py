@@ -21,7 +21,6 @@ from lsp_server.refactor.doubts import ALL_BUT_WIDE, Beside
 from lsp_server.refactor.file_edit import Block, FileEdit, Omission, Span, blocks_of
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.rewrite import fits_language, may_fit, rewrite
-from lsp_server.refactor.rivals import has_renames, with_rivals
 from lsp_server.refactor.worker_process import COMMAND, LENGTH, framed
 
 _logger = logging.getLogger(__name__)
@@ -257,8 +256,6 @@ async def search(
     progress = Progress(min(len(targets), caps.files))
     if len(targets) > caps.files:
         progress.reached.append(f"only the first {caps.files} of {len(targets)} files were searched")
-    if has_renames(rules):
-        rules = await asyncio.to_thread(with_rivals, rules, _texts(targets[: caps.files]), caps.seconds / 2)
     examine = functools.partial(examined, rules, beside=beside)
     chunks = _chunks(targets[: caps.files])
     found: list[Found] = []
@@ -281,7 +278,8 @@ async def search(
     return sorted(found, key=lambda one: (one.target.folder, one.target.path)), progress
 
 
-def _texts(targets: Sequence[Target]) -> Iterator[tuple[str, str]]:
+def texts_of(targets: Sequence[Target]) -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of each file that can be read."""
     for one in targets:
         text = one.text if one.text is not None else read_text(one.folder, one.path)
         if text is not None:

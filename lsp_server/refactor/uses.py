@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, ImportPart, imports_of
+from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, ImportPart, imports_of, same_origin
 from lsp_server.refactor.declarations import (
     BARE_FIELDS,
     FIELDS_APART,
@@ -22,7 +22,7 @@ from lsp_server.refactor.declarations import (
     strings_with,
 )
 from lsp_server.refactor.grammar import SELF, callee_of, is_call, is_callee, is_import, is_name, is_string_content
-from lsp_server.refactor.pattern import Import, Leaf, Rule, items
+from lsp_server.refactor.pattern import Import, Rule
 from lsp_server.refactor.syntax import Node, Syntax, parse
 
 _LEAST = 3
@@ -47,18 +47,19 @@ def uses_in(rule: Rule, syntax: Syntax, own: bool) -> list[Use]:
     assert rule.rename is not None
     if own:
         return _own_uses(rule, rule.rename.start, syntax)
-    return [] if rule.rename.sort in ("local", "file") else list(Uses(rule, names_of(syntax), None).all())
-
-
-def words(rule: Rule) -> tuple[str, str]:
-    """Return the old and the new name."""
-    old, new = ([one.text for one in items(side) if isinstance(one, Leaf)] for side in (rule.pattern, rule.template))
-    return old[0], new[0]
+    if rule.rename.is_of_file:
+        return []
+    names = names_of(syntax)
+    if rule.rename.sort != "import":
+        return list(Uses(rule, names, None).all())
+    imports = [one for one in names.declared(rule.words[0]).values() if one.sort == "import"]
+    same = [one for one in imports if same_origin(one.owner, rule.rename.owner)]
+    return list(Uses(rule, names, same[0]).all()) if same else []
 
 
 def _own_uses(rule: Rule, start: int, syntax: Syntax) -> list[Use]:
     """Return the uses in the example's file: where its declaration has its old name again they are bound to it."""
-    old, new = words(rule)
+    old, new = rule.words
     plain = syntax.data.replace(b"\r\n", b"\n")
     start += plain[:start].count(b"\n") if len(plain) < len(syntax.data) else 0
     end = start + len(new.encode())
@@ -85,7 +86,7 @@ class Uses:
     def __init__(self, rule: Rule, names: Names, own: Declaration | None) -> None:
         assert rule.rename is not None
         rename = rule.rename
-        self._old, new = words(rule)
+        self._old, new = rule.words
         self._rename, self._names, self._own = rename, names, own
         self._imports = imports_of(names.syntax)
         parts = self._imports.parts
@@ -93,8 +94,9 @@ class Uses:
         self._language = names.language
         sort = {"local": self._local, "member": self._member, "fixture": self._fixture}
         self._classify: Callable[[Node], str | None] = sort.get(rename.sort, self._global)
-        clashes = own is None and rename.sort != "member" and any(map(_is_free, names.leaves(new)))
-        known = rename.clash if own is not None or rename.sort == "member" else ""
+        is_known = (own is not None and rename.sort != "import") or rename.sort == "member"
+        clashes = not is_known and any(map(_is_free, names.leaves(new)))
+        known = rename.clash if is_known else ""
         self._clash = f"`{new}` is something else there" if clashes else known
 
     def all(self) -> Iterator[Use]:
@@ -111,6 +113,9 @@ class Uses:
         return self._own is not None and self._own.scope.start <= node.start < self._own.scope.end
 
     def _use(self, leaf: Node, doubt: str) -> Use:
+        above = leaf.parent
+        if self._rename.sort == "import" and above is not None and above.kind == "export_specifier":
+            return Use(leaf, doubt, behind=f" as {self._old}" if len(above.children) == 1 else "")
         if not _is_shorthand(leaf):
             return Use(leaf, doubt)
         if self._rename.sort == "member":
@@ -126,7 +131,7 @@ class Uses:
         if found is None or found.sort != "local":
             return self._argument(leaf)
         if found is self._own:
-            return ""
+            return self._of_other_loop(leaf)
         return "another declaration has this name" if len(self._old) >= _LEAST else None
 
     def _argument(self, leaf: Node) -> str | None:
@@ -147,17 +152,27 @@ class Uses:
         if is_string_content(leaf):
             return None
         if self._own is not None:
-            return "" if self._names.resolved(leaf) is self._own else None
+            return self._of_other_loop(leaf) if self._names.resolved(leaf) is self._own else None
         if any(is_import(above) for above in leaf.ancestors()):
             return self._imported(leaf)
         if is_member(leaf):
             return self._of_module(leaf)
         found = self._names.resolved(leaf)
-        if found is not None:
+        if found is not None and found.sort != "import":
             return self._rivalry() if found.sort == "global" and is_prototype(found) else None
         if self._named_imports:
             return None if any(part.what.alias for part in self._named_imports) else self._rivalry()
         return self._rivalry() if self._language not in NAMES_ALL else None
+
+    def _of_other_loop(self, leaf: Node) -> str:
+        """Return the doubt of a use in another loop of Python that sets the same variable: it is another one there."""
+        loop = self._own.holder if self._own is not None else leaf
+        if not loop.kind.startswith("for_") or loop.start <= leaf.start < loop.end:
+            return ""
+        left = [above.child("left") for above in leaf.ancestors() if above.kind == loop.kind]
+        names = (one for node in left if node is not None for one in node.leaves())
+        is_other = any(one.start in self._names.declared(self._old) for one in names)
+        return "another loop sets it" if is_other else ""
 
     def _is_module(self, part: ImportPart) -> bool:
         last = re.split(r"[./]", re.sub(r"\.[cm]?[jt]sx?$", "", part.what.source))[-1]

@@ -16,10 +16,12 @@ from engine.errors import MidspanError, describe
 from engine.protocol.messages import changed_part
 from lsp_server.bulk.repeat import RecentRule
 from lsp_server.bulk.workspace_edit import ProjectFiles
+from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Snapshot, offset_in, position_in
 from lsp_server.refactor.file_edit import PendingFile, Replacement
 from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.recent import RecentRules, places_in, places_of_files
+from lsp_server.refactor.rivals import has_renames, with_rivals
 from lsp_server.refactor.search import NICENESS, Target, Worker
 from lsp_server.session import Session
 from lsp_server.wire import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
@@ -38,6 +40,7 @@ class FileSearch:
     def __init__(self, session: Session, worker: Worker, rules: RuleSet, files: dict[str, PendingFile]) -> None:
         self._session, self._worker, self._rules, self._files = session, worker, rules, files
         self._task: asyncio.Task[None] | None = None
+        self._settling: asyncio.Task[RuleSet] | None = None
         self._news = asyncio.Event()
 
     def begin(self, snapshot: Snapshot) -> None:
@@ -48,8 +51,21 @@ class FileSearch:
 
     def stop(self) -> None:
         """End the search."""
-        if self._task is not None:
-            self._task.cancel()
+        for task in (self._task, self._settling):
+            if task is not None:
+                task.cancel()
+
+    async def rules(self, snapshot: Snapshot) -> RuleSet:
+        """Return the rules for other files: of a renamed member, who else has it is looked for first."""
+        if self._settling is None:
+            self._settling = asyncio.create_task(self._settled(snapshot))
+        return await asyncio.shield(self._settling)
+
+    async def _settled(self, snapshot: Snapshot) -> RuleSet:
+        if not has_renames([self._rules]):
+            return self._rules
+        targets, _ = await asyncio.to_thread(self._targets, snapshot)
+        return (await self._worker.run(with_rivals, [self._rules], targets[:_MOST_FILES], _MOST_SECONDS / 2))[0]
 
     async def first(self, is_wanted: Callable[[str], bool]) -> str | None:
         """Return the first wanted file that has places left, waiting until one is found or all are searched."""
@@ -67,13 +83,14 @@ class FileSearch:
             _logger.warning("the search for the next edit ended: %s", describe(error))
 
     async def _search(self, snapshot: Snapshot) -> None:
+        rules = await self.rules(snapshot)
         targets, files = await asyncio.to_thread(self._targets, snapshot)
         deadline, known = time.monotonic() + _MOST_SECONDS, len(self._files)
         for start in range(0, min(len(targets), _MOST_FILES), _CHUNK):
             chunk = [one for one in targets[start : start + _CHUNK] if files.uri(one) not in self._files]
             if time.monotonic() > deadline or len(self._files) - known >= _MOST_FOUND:
                 return
-            for number, text, places in await self._worker.run(places_of_files, self._rules, chunk):
+            for number, text, places in await self._worker.run(places_of_files, rules, chunk):
                 uri = files.uri(chunk[number])
                 self._files[uri] = PendingFile.of(text, places)
                 self._news.set()
@@ -86,6 +103,8 @@ class FileSearch:
 
 _HOLD_S = 0.12
 """So long nothing is offered at the end of a new word: its next key cancels the request."""
+_HOLD_NAME_S = 0.5
+"""So long nothing is offered at the end of a declaration's new name: each start of it is a name too."""
 
 
 @attrs.define
@@ -98,13 +117,9 @@ class _Round:
     taken: int = 0
 
     @property
-    def rules(self) -> RuleSet:
-        return self.recent.rules
-
-    @property
     def may_leave_file(self) -> bool:
         """Whether other files may be searched: the user has shown that this edit is to be repeated."""
-        return self.taken > 0 or self.recent.examples > 1
+        return not self.recent.is_of_file and (self.taken > 0 or self.recent.examples > 1)
 
 
 class NextEdits:
@@ -183,8 +198,8 @@ class NextEdits:
         if current is None:
             return None
         offset, newest = offset_in(snapshot.source, params.position, self._session.encoding), snapshot.edits.newest
-        if not current.taken and newest is not None and newest.is_in_progress(offset):
-            await asyncio.sleep(_HOLD_S)
+        if not current.taken and newest is not None:
+            await asyncio.sleep(_hold_s(current.recent, newest, offset))
         file = await self._file(current, snapshot)
         if self._is_stale(snapshot, current) or file is None:
             return None
@@ -222,7 +237,8 @@ class NextEdits:
         file = current.files.get(snapshot.uri)
         if file is None or file.text != snapshot.text:
             language = snapshot.language.id
-            places = await self._worker.run(places_in, current.rules, snapshot.text, language, snapshot.path)
+            rules = await current.search.rules(snapshot)
+            places = await self._worker.run(places_in, rules, snapshot.text, language, snapshot.path)
             file = current.files[snapshot.uri] = PendingFile.of(snapshot.text, places)
         return file
 
@@ -288,6 +304,13 @@ class NextEdits:
         if self._round is not None:
             self._round.search.stop()
             self._round = None
+
+
+def _hold_s(recent: RecentRules, newest: RecentEdit, offset: int) -> float:
+    """Return how long nothing is offered, because the word before the cursor may go on."""
+    if recent.is_rename and newest.is_behind_word(offset):
+        return _HOLD_NAME_S
+    return _HOLD_S if newest.is_in_progress(offset) else 0.0
 
 
 def _code_of(recent: RecentRules) -> str:

@@ -139,5 +139,40 @@ async def test_a_document_outside_of_the_workspace_has_its_own_places(editor: Bu
     assert (change.text_document.uri, change.text_document.version) == ("untitled:Untitled-1", 1)
 
 
+async def test_a_renamed_declaration_takes_its_uses_along(editor: BulkEditor, project: Path) -> None:
+    (project / "app.py").write_text("def f(count):\n    return count + 1\n\n\ndef g(count):\n    return count\n")
+    await editor.begin(project, preview=True)
+    editor.show(project / "app.py")
+    editor.replace("count", "total")
+
+    shown = await editor.bulk_edit(IN_FILE)
+    assert [(one.after.strip(), one.doubtful) for one in shown.places] == [
+        ("return total + 1", False),
+        ("def g(total):", True),
+        ("return total", True),
+    ]
+    assert [one.title for one in await editor.actions()] == [f"{IN_FILE} (3 places)"], "it is a local"
+
+
+async def test_a_renamed_method_is_looked_for_in_all_that_has_it(editor: BulkEditor, project: Path) -> None:
+    (project / "app.py").write_text("class A:\n    def run_all(self):\n        pass\n\n\ndef f(x):\n    x.run_all()\n")
+    (project / "heir.py").write_text("class B(A):\n    def run_all(self):\n        super().run_all()\n")
+    await editor.begin(project, preview=True)
+    editor.show(project / "app.py")
+    editor.replace("run_all", "run_each")
+
+    shown = await editor.bulk_edit(IN_WORKSPACE)
+
+    assert [(one.path, one.after.strip(), one.doubtful) for one in shown.places] == [
+        ("app.py", "x.run_each()", False),
+        ("heir.py", "def run_each(self):", False),
+        ("heir.py", "super().run_each()", False),
+    ]
+    assert (await editor.apply(shown.id, [1])).applied
+    (project / "other.py").write_text("class C:\n    def run_all(self):\n        pass\n")
+    shown = await editor.bulk_edit(IN_WORKSPACE)
+    assert shown.places[0].doubtful, "the receiver may be a C"
+
+
 def _fields(asked: object) -> dict[str, object]:
     return dict(asked) if isinstance(asked, dict) else vars(asked)

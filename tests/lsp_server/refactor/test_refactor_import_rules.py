@@ -1,5 +1,7 @@
 """Bulk edits from an example that changed nothing but imports."""
 
+# ruff: noqa: E501  a file a line
+
 import pytest
 from support.refactor_case import doubts, edit_of, reasons, repeated, rules_of, sure_edit
 
@@ -56,17 +58,33 @@ def test_the_uses_in_the_file_of_the_example_are_renamed_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "reasons"),
     [
-        ("from n import old\n\nf(old)\n", "`old` is another import here"),
-        ("def old():\n    pass\n\n\nf(old)\n", "`old` is defined in this file"),
-        ("from m import old\n\nnew = 1\nf(old, new)\n", "`new` is another thing here"),
+        ("from n import old\n\nf(old)\n", []),
+        ("def old():\n    pass\n\n\nf(old)\n", []),
+        ("from m import old\n\nnew = 1\nf(old, new)\n", ["`new` is something else there"] * 2),
     ],
 )
-def test_what_is_called_alike_and_is_another_thing_stays(text: str, reason: str) -> None:
-    edit = edit_of("python", [("from m import old\n", "from m import new\n")], text)
+def test_what_is_called_alike_and_is_another_thing_stays(text: str, reasons: list[str]) -> None:
+    edit = sure_edit("python", text, ("from m import old\n", "from m import new\n"))
     assert edit.applied(text) == text
-    assert reason in reasons(edit)
+    assert doubts(edit) == reasons
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after"),
+    [
+        ("python", "import numpy as OLD\n\n\ndef f(x):\n    return OLD.sum(x)\n\n\ndef g(np):\n    return np.np\n", "num"),
+        ("typescript", "import OLD from 'b';\n\nexport const x = OLD.np(y.np);\nfunction f(np: number) { return np; }\n", "bee"),
+        ("typescript", "import * as OLD from 'b';\n\nexport const x: OLD.T = { OLDKEY };\n", "bee"),
+        ("go", 'package p\n\nimport OLD "b"\n\nfunc f() { OLD.G() }\n\nfunc g(np int) int { return np }\n', "bee"),
+    ],
+)  # fmt: skip
+def test_an_import_that_is_called_otherwise_takes_its_uses_along(language: str, before: str, after: str) -> None:
+    named = before.replace("OLDKEY", "np")
+    old, begun = named.replace("OLD", "np"), named.replace("OLD", after, 1).replace("OLD", "np")
+    done = before.replace("OLDKEY", f"np: {after}").replace("OLD", after)
+    assert sure_edit(language, begun, (old, begun)).applied(begun) == done
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,17 @@ from lsp_server.languages.registry import language_for
 from lsp_server.refactor.doubts import DOUBTFUL, SURE
 from lsp_server.refactor.example import Example
 from lsp_server.refactor.learn import learn
+from lsp_server.refactor.rivals import with_rivals
 from lsp_server.refactor.search import Caps, Found, Target, search
 
 # Each text has the old name as OLD where it is the same thing, as ALSO where it is another one, and as DECL once.
 LOCALS = [
     ("python", "def f(DECL, b):\n    c = OLD + b.ALSO\n    def g():\n        return OLD\n    def h(ALSO):\n        return ALSO\n    return q(c, ALSO=1)\n\n\nx = ALSO\n"),
     ("python", "def f():\n    DECL = g()\n    OLD, b = OLD, 1\n    for c in OLD:\n        OLD += c\n    return [ALSO for ALSO in b], f'{OLD}'\n"),
+    ("python", "with g() as DECL:\n    OLD()\ntry:\n    h()\nexcept E as error:\n    i(OLD.ALSO)\n"),
+    ("python", "DECL = 1\n\n\ndef f():\n    global OLD\n    OLD = 2\n\n\ndef g():\n    ALSO = 3\n    def h():\n        nonlocal ALSO\n        ALSO = 4\n    return ALSO\n"),
     ("typescript", "function f(DECL: number) {\n  const g = (ALSO: number) => ALSO + 1;\n  if (OLD) {\n    const ALSO = 2;\n    a.ALSO(ALSO);\n  }\n  return { ALSO: OLD };\n}\n"),
+    ("typescript", "function f() {\n  let DECL;\n  for (OLD of a) g(OLD);\n  for (const ALSO of b) g(ALSO);\n}\n"),
     ("go", "package p\n\nfunc f(DECL int) (int, error) {\n\tfor ALSO := range a {\n\t\tg(ALSO)\n\t}\n\tb, err := h(OLD)\n\tif err != nil {\n\t\tOLD = b.ALSO\n\t}\n\treturn OLD, err\n}\n"),
     ("rust", "fn f(a: u8) -> u8 {\n    let mut DECL = a;\n    {\n        let ALSO = OLD.clone();\n        g(ALSO);\n    }\n    OLD += 1;\n    println!(\"{}\", OLD);\n    let ALSO = OLD + 1;\n    ALSO\n}\n"),
     ("java", "class A {\n    int ALSO;\n    int f(int DECL) {\n        this.ALSO = OLD;\n        return OLD + g(ALSO -> ALSO + 1).ALSO;\n    }\n    int h() { return ALSO; }\n}\n"),
@@ -110,6 +114,27 @@ def test_another_declaration_of_the_name_is_doubtful() -> None:
     assert doubts(edit) == ["another declaration has this name"] * 2
 
 
+def test_another_loop_that_sets_the_same_variable_is_doubtful() -> None:
+    before = "for a, item in b:\n    f(item)\n\n\nfor item in c:\n    f(item)\n"
+    after = before.replace("item", "entry", 1)
+    edit = sure_edit("python", after, (before, after))
+    assert edit.applied(after) == before.replace("item", "entry", 2)
+    assert doubts(edit) == ["another loop sets it"] * 2
+
+
+def test_a_copy_beside_a_function_makes_its_new_name_doubtful() -> None:
+    before = "def load_all():\n    return 1\n\n\ndef load_all():\n    return 2\n\n\nload_all()\n"
+    after = before.replace("load_all", "load_each", 1)
+    edit = sure_edit("python", after, (before, after))
+    assert set(doubts(edit)) == {"the file has several functions of this name"}
+
+
+def test_what_the_file_exports_keeps_its_name() -> None:
+    before = "import { wait } from 'b';\n\nexport { wait };\n"
+    after = before.replace("wait", "pause", 1)
+    assert repeated("typescript", before, after, after) == "import { pause } from 'b';\n\nexport { pause as wait };\n"
+
+
 def workspace(tmp_path: Path, name: str, files: dict[str, str], old: str, new: str) -> dict[str, Found]:
     """Return the sure edits of files after `old` became `new` in the first one, by path."""
     first = next(iter(files))
@@ -119,7 +144,7 @@ def workspace(tmp_path: Path, name: str, files: dict[str, str], old: str, new: s
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
     targets = [Target(str(tmp_path), path) for path in files]
-    found, _ = asyncio.run(search([rules], targets, Caps(), lambda _: None, beside=SURE))
+    found, _ = asyncio.run(search(with_rivals([rules], targets, 60.0), targets, Caps(), lambda _: None, beside=SURE))
     return {one.target.path: one for one in found}
 
 
@@ -274,7 +299,7 @@ def test_several_methods_of_one_name_are_doubtful() -> None:
     after = before.replace("load(int", "take(int")
     edit = sure_edit("java", after, (before, after))
     assert not edit.edits
-    assert doubts(edit) == ["`A` has several methods of this name"] * 2
+    assert doubts(edit) == ["`A` has several functions of this name"] * 2
 
 
 def test_a_macro_with_a_body_is_no_declaration() -> None:

@@ -22,6 +22,21 @@ KINDS = {
     "an operator": ("javascript", "if (a == 0) f();\n", "==", "===", "if (b == c.d) g();\n"),
     "a literal": ("cpp", "void f() { g(NULL); }\n", "NULL", "nullptr", "int* p = NULL;\n"),
     "a modifier": ("rust", "pub fn f() {}\n", "pub", "pub(crate)", "pub struct S;\n"),
+    "protected of Java": (
+        "java",
+        "class A { protected int x; }\n",
+        "protected",
+        "private",
+        "class B { protected void f() {} }\n",
+    ),
+    "protected of TypeScript": (
+        "typescript",
+        "class A { protected x = 1; }\n",
+        "protected",
+        "private",
+        "class B { protected f() {} }\n",
+    ),
+    "let": ("typescript", "let a = f(1);\n", "let", "const", "for (let b of c) g(b);\n"),
     "a list": ("php", "<?php\n$a = array(1, 2);\n", "array(1, 2)", "[1, 2]", "<?php\n$b = array($c);\n"),
 }
 
@@ -37,6 +52,29 @@ def test_the_widest_form_of_an_edit_is_made_where_it_is_asked_for(kind: str) -> 
     assert left_out.reason.startswith(WIDE + "only `")
     expected = text.replace("array($c)", "[$c]") if kind == "a list" else text.replace(old, new)
     assert rewrite(rules, "file", text, language, beside=Beside(wide=True)).applied(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("let b = 1;\nb = 2;\n", "`b` is set again here"),
+        ("function f() {\n  const g = () => {\n    b++;\n  };\n  let b = 1;\n}\n", "`b` is set again here"),
+        ("let { b, c: [d = 1] } = e;\nfor ([d] of e) f();\n", "`d` is set again here"),
+        ("let b = 1, c = 2;\n({ c } = d);\n", "`c` is set again here"),
+        ("for (let b = 0; b < 3; b += 1) f();\n", "`b` is set again here"),
+        ("let b = 1;\nfor (b of c) f();\n", "`b` is set again here"),
+        ("let b;\n", "it has no value here"),
+        ("let b = {};\nb.c = 1;\nb[0]++;\nfor (b.d of e) f(() => { const b = 1; });\n", ""),
+        ("let b = 1;\n{\n  let c = 1;\n  c = b;\n  for (const b of d) f(b = 2);\n}\n", ""),
+    ],
+)
+def test_what_is_set_again_is_no_constant(text: str, reason: str) -> None:
+    language = language_for("javascript", "")
+    examples = ("let a = f(1);\n", "for (let c of d) g(c);\n")
+    rules = learn([Example(one, one.replace("let", "const")) for one in examples], language)
+    edit = rewrite(rules, "file", text, language)
+    assert edit.applied(text) == (text if reason else text.replace("let b", "const b", 1))
+    assert not reason or reason in [one.reason for one in edit.left_out]
 
 
 def test_a_second_example_of_the_widest_form_makes_it_sure() -> None:

@@ -163,6 +163,67 @@ async def test_when_the_file_is_done_the_next_file_is_offered(editor: NextEditEd
     assert await editor.next_edit(any_file=True) is None
 
 
+_LOCAL = f"def f(count):{_GAP}    g(count){_GAP}    return count + 1\n\n\ndef g(count):\n    return count\n"
+
+
+async def test_half_a_name_of_a_declaration_is_not_offered_while_it_is_typed(
+    editor: NextEditEditor, workspace: Path
+) -> None:
+    editor.show(_LOCAL, (workspace / "typed.py").as_uri())
+    start = _LOCAL.index("count")
+    editor.change(start, start + len("count"), "")
+    asked = []
+    for key in "total":
+        editor.type(key)
+        asked.append(asyncio.create_task(editor.next_edit()))
+        await asyncio.sleep(0)
+    *early, last = await asyncio.gather(*asked)
+    assert early == [None] * len(early)
+    assert editor.line(last) == "g(total)"
+    await editor.accept(last)
+    last = await editor.next_edit()
+    assert (editor.line(last), last.remaining) == ("return total + 1", 1)
+    await editor.accept(last)
+    assert await editor.next_edit(any_file=True) is None
+    assert editor.text.count("count") == 2
+
+
+@pytest.mark.parametrize("ends", ["undo", "escape", "typing on"])
+async def test_a_rename_ends_as_other_edits_do(editor: NextEditEditor, workspace: Path, ends: str) -> None:
+    editor.show(_LOCAL.replace("count", ends[:4]), (workspace / f"{ends[:4]}.py").as_uri())
+    editor.replace(ends[:4], "total")
+    assert editor.line(await editor.next_edit()) == "g(total)"
+    if ends == "undo":
+        editor.replace("total", ends[:4])
+    elif ends == "escape":
+        await editor.command("midspan.nextEditDismissed")
+    else:
+        editor.change(len(editor.text), len(editor.text), "\n\n\nx = 1\n")
+    assert await editor.next_edit() is None
+
+
+async def test_a_renamed_function_is_offered_where_other_files_import_it(
+    editor: NextEditEditor, workspace: Path
+) -> None:
+    folder = workspace / "renamed"
+    folder.mkdir()
+    (folder / "user.py").write_text("from renamed.tools import read_all\n\nread_all(2)\n", encoding="utf-8")
+    (folder / "none.py").write_text("def read_all(x):\n    return read_all(x)\n", encoding="utf-8")
+    text = "def read_all(x):\n    return x\n\n\nread_all(1)\n"
+    (folder / "tools.py").write_text(text, encoding="utf-8")
+    editor.show(text, (folder / "tools.py").as_uri())
+    editor.replace("read_all", "take_all")
+    await editor.accept(await editor.next_edit(any_file=True))
+    edit = await editor.next_edit(any_file=True)
+    assert edit.textDocument.uri == (folder / "user.py").as_uri()
+    editor.show((folder / "user.py").read_text(encoding="utf-8"), edit.textDocument.uri)
+    lines = []
+    while (edit := await editor.next_edit(any_file=True)) is not None:
+        lines.append(editor.line(edit))
+        await editor.accept(edit)
+    assert lines == ["from renamed.tools import take_all", "take_all(2)"]
+
+
 async def test_a_single_edit_without_another_place_searches_no_other_file(
     editor: NextEditEditor, workspace: Path
 ) -> None:
