@@ -59,6 +59,21 @@ class KnownRule:
         return self.places.found
 
 
+@attrs.define
+class _Search:
+    """The search for a document's rule. It begins after `delay`; `has_failed`: because the worker process ended."""
+
+    delay: asyncio.TimerHandle | None = None
+    running: asyncio.Task[None] | None = None
+    known: KnownRule | None = None
+    has_failed: bool = False
+
+    def stop(self) -> None:
+        for part in (self.delay, self.running):
+            if part is not None:
+                part.cancel()
+
+
 class RecentRule:
     """Keeps the rule of the current version of each document, where there is one.
 
@@ -68,33 +83,25 @@ class RecentRule:
     def __init__(self, session: Session, worker: Worker) -> None:
         self._session = session
         self._worker = worker
-        self._known: dict[str, KnownRule] = {}
+        self._searches: dict[str, _Search] = {}
         self._last: tuple[str, KnownRule] | None = None
-        self._delays: dict[str, asyncio.TimerHandle] = {}
-        self._running: dict[str, asyncio.Task[None]] = {}
-        self._failed: set[str] = set()
-        """Documents whose rule was not found because the worker process ended."""
 
     def changed(self, uri: str) -> None:
         """Look for a rule when the document has not changed for a moment."""
         self.forget(uri)
-        self._delays[uri] = asyncio.get_running_loop().call_later(_PAUSE_S, self._start, uri)
+        self._of(uri).delay = asyncio.get_running_loop().call_later(_PAUSE_S, self._start, uri)
 
     def forget(self, uri: str) -> None:
         """Drop what is known of a document."""
-        self._known.pop(uri, None)
-        self._failed.discard(uri)
         if self._last is not None and self._last[0] == uri:
             self._last = None
-        if (delay := self._delays.pop(uri, None)) is not None:
-            delay.cancel()
-        if (running := self._running.pop(uri, None)) is not None:
-            running.cancel()
+        if (search := self._searches.pop(uri, None)) is not None:
+            search.stop()
 
     async def find(self, snapshot: Snapshot, patience_s: float | None = None) -> KnownRule | None:
         """Return the rule of this version, waiting until it is found, or for so many seconds."""
         self._hurry(snapshot.uri)
-        if snapshot.uri not in self._running and self._at(snapshot) is None:
+        if self._of(snapshot.uri).running is None and self._at(snapshot) is None:
             self._borrow(snapshot)
         return await self._awaited(snapshot, patience_s)
 
@@ -114,27 +121,32 @@ class RecentRule:
             return None
         return KnownRule(snapshot.version, answer, range(0), "as in an earlier edit")
 
+    def _of(self, uri: str) -> _Search:
+        return self._searches.setdefault(uri, _Search())
+
     def _hurry(self, uri: str) -> None:
         """Look for a rule now, if that is to come or has failed."""
-        if uri in self._delays or uri in self._failed:
-            self._failed.discard(uri)
+        search = self._of(uri)
+        if search.delay is not None or search.has_failed:
             self._start(uri)
 
     async def _awaited(self, snapshot: Snapshot, patience_s: float | None = None) -> KnownRule | None:
-        if (running := self._running.get(snapshot.uri)) is not None:
+        if (running := self._of(snapshot.uri).running) is not None:
             await asyncio.wait({running}, timeout=patience_s)
         return self._at(snapshot)
 
     def _at(self, snapshot: Snapshot) -> KnownRule | None:
-        known = self._known.get(snapshot.uri)
+        known = self._of(snapshot.uri).known
         if known is None or known.version != snapshot.version:
             return None
         is_borrowed = not known.lines
         return None if is_borrowed and (self._last is None or self._last[1].recent is not known.recent) else known
 
     def _start(self, uri: str) -> None:
-        if (delay := self._delays.pop(uri, None)) is not None:
-            delay.cancel()
+        search = self._of(uri)
+        if search.delay is not None:
+            search.delay.cancel()
+        search.delay, search.has_failed = None, False
         snapshot = self._session.documents.snapshot(uri)
         if snapshot is None or snapshot.language.grammar is None or self._session.why_excluded(snapshot) is not None:
             return
@@ -150,9 +162,14 @@ class RecentRule:
                 self._run(snapshot.uri, self._find_borrowed(snapshot, known))
 
     def _run(self, uri: str, finding: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(finding)
-        self._running[uri] = task
-        task.add_done_callback(lambda done: self._running.pop(uri) if self._running.get(uri) is done else None)
+        search, task = self._of(uri), asyncio.create_task(finding)
+
+        def ended(_: object) -> None:
+            if search.running is task:
+                search.running = None
+
+        search.running = task
+        task.add_done_callback(ended)
 
     async def _find(self, snapshot: Snapshot) -> None:
         edits, lines = snapshot.edits.all, snapshot.source.lines
@@ -160,7 +177,7 @@ class RecentRule:
         if answer is not None:
             touched = range(lines.at(edits[-1].start), lines.at(edits[-1].end) + 1)
             reason = f"as in {PurePath(snapshot.path).name}:{touched[0] + 1}"
-            known = self._known[snapshot.uri] = KnownRule(snapshot.version, answer, touched, reason)
+            known = self._of(snapshot.uri).known = KnownRule(snapshot.version, answer, touched, reason)
             self._last = snapshot.uri, known
 
     async def _find_borrowed(self, snapshot: Snapshot, known: KnownRule) -> None:
@@ -168,7 +185,7 @@ class RecentRule:
         found = await self._asked(snapshot, found_in, rules, snapshot.text, snapshot.language.id, snapshot.path)
         if found is not None:
             places = RecentPlaces(known.recent, found)
-            self._known[snapshot.uri] = attrs.evolve(known, version=snapshot.version, places=places, lines=range(0))
+            self._of(snapshot.uri).known = attrs.evolve(known, version=snapshot.version, places=places, lines=range(0))
 
     async def _asked(
         self, snapshot: Snapshot, function: Callable[[*_Arguments], _Result | None], *args: *_Arguments
@@ -176,7 +193,7 @@ class RecentRule:
         try:
             return await self._worker.run(function, *args)
         except MidspanError as error:
-            self._failed.add(snapshot.uri)
+            self._of(snapshot.uri).has_failed = True
             _logger.warning("no rule of the recent edits: %s", error)
             return None
 
