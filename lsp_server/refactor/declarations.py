@@ -24,7 +24,7 @@ _CLASS = re.compile(
 )
 _DECLARATOR = re.compile(
     r"(?<!variable_)declarator$|_pattern$|^(pattern_list|expression_list|variable_list|variable_name|property_element|typed_parameter"
-    r"|as_pattern_target|qualified_identifier|identifier_list|variable_declaration|default_parameter)$"
+    r"|as_pattern_target|tuple|list|qualified_identifier|identifier_list|variable_declaration|default_parameter)$"
 )
 _NOT_A_NAME = frozenset(
     {"type", "value", "parameters", "size", "right", "body", "arguments", "key", "scope", "default"}

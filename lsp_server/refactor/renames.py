@@ -45,7 +45,8 @@ def renames_of(changes: Sequence[Change], before: Syntax, after: Syntax, path: s
         for old, new in renamed:
             one = _declared(old, names)
             if one is not None and (old.text, new.text) not in rules:
-                rules[old.text, new.text] = _rule(one, new, names, after, path)
+                rule = _rule(one, new, names, after, path)
+                rules[old.text, new.text] = rule if one.leaf is old else _doubted(rule)
                 declaring.append((change, one))
     kept = [change for change, one in declaring if one.sort == "member" and one.is_function and one.bases]
     said = [change for change, _ in declaring]
@@ -91,9 +92,9 @@ def _is_rename(old: Import, new: Import) -> bool:
 
 
 def _declared(leaf: Node, names: Names) -> Declaration | None:
-    """Return the declaration that begins with a name; None if it is a use, or sets anew what is declared before it."""
+    """Return the declaration that begins with a name, or the local that it sets anew; None if it is a use."""
     one = names.declared(leaf.text).get(leaf.start)
-    return one if one is not None and one.leaf is leaf else None
+    return one if one is not None and (one.leaf is leaf or one.sort == "local") else None
 
 
 def _renamed(change: Change) -> list[tuple[Node, Node]]:
@@ -134,6 +135,12 @@ def _rule(one: Declaration, new: Node, names: Names, after: Syntax, path: str) -
     )
     leaf = Leaf(old.kind, old.text, True)
     return Rule(names.language, (leaf,), (attrs.evolve(leaf, text=new.text),), rename=rename)
+
+
+def _doubted(rule: Rule) -> Rule:
+    """Return the rule of a local that the example renamed where it is set anew: a new local may be meant."""
+    assert rule.rename is not None
+    return attrs.evolve(rule, rename=attrs.evolve(rule.rename, clash="the name is set above the example too"))
 
 
 def _is_of_file(one: Declaration, language: str) -> bool:

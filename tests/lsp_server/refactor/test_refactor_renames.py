@@ -20,6 +20,7 @@ LOCALS = [
     ("python", "def f(DECL, b):\n    c = OLD + b.ALSO\n    def g():\n        return OLD\n    def h(ALSO):\n        return ALSO\n    return q(c, ALSO=1)\n\n\nx = ALSO\n"),
     ("python", "def f():\n    DECL = g()\n    OLD, b = OLD, 1\n    for c in OLD:\n        OLD += c\n    return [ALSO for ALSO in b], f'{OLD}'\n"),
     ("python", "with g() as DECL:\n    OLD()\ntry:\n    h()\nexcept E as error:\n    i(OLD.ALSO)\n"),
+    ("python", "with g() as (DECL, a):\n    h((OLD, a), [OLD])\n    b = (OLD, 1)\n"),
     ("python", "DECL = 1\n\n\ndef f():\n    global OLD\n    OLD = 2\n\n\ndef g():\n    ALSO = 3\n    def h():\n        nonlocal ALSO\n        ALSO = 4\n    return ALSO\n"),
     ("typescript", "function f(DECL: number) {\n  const g = (ALSO: number) => ALSO + 1;\n  if (OLD) {\n    const ALSO = 2;\n    a.ALSO(ALSO);\n  }\n  return { ALSO: OLD };\n}\n"),
     ("typescript", "function f() {\n  let DECL;\n  for (OLD of a) g(OLD);\n  for (const ALSO of b) g(ALSO);\n}\n"),
@@ -120,6 +121,21 @@ def test_another_loop_that_sets_the_same_variable_is_doubtful() -> None:
     edit = sure_edit("python", after, (before, after))
     assert edit.applied(after) == before.replace("item", "entry", 2)
     assert doubts(edit) == ["another loop sets it"] * 2
+
+
+SET_ANEW = [
+    ("python", "def f(a):\n    item = g(a)\n    while item:\n        NEW, b = h(item)\n\n\ndef k():\n    item = 1\n"),
+    ("php", "<?php\nfunction f($a) {\n    $item = g($a);\n    if ($a) {\n        $NEW = h($item);\n    }\n}\n"),
+    ("ruby", "def f(a)\n  item = g(a)\n  NEW = h(item) if a\nend\n\ndef k\n  item = 1\nend\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text"), SET_ANEW, ids=[row[0] for row in SET_ANEW])
+def test_a_name_that_changed_where_it_is_set_anew_makes_all_its_uses_doubtful(name: str, text: str) -> None:
+    before, after = text.replace("NEW", "item"), text.replace("NEW", "entry")
+    edit = sure_edit(name, after, (before, after))
+    assert not edit.edits
+    assert "the name is set above the example too" in doubts(edit)
 
 
 def test_a_copy_beside_a_function_makes_its_new_name_doubtful() -> None:
