@@ -190,7 +190,6 @@ def remove(name: Name, yes: Yes = False) -> None:
 def _table(sheets: list[ModelSheet], devices: list[DeviceMemory]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("name", style="cyan", no_wrap=True)
-    table.add_column("family")
     for header in ("params", "size", "context"):
         table.add_column(header, justify="right", no_wrap=True)
     for _ in devices:
@@ -215,13 +214,12 @@ def _time(sheet: ModelSheet, device: DeviceMemory) -> str:
     return f"[green]{answer.time}[/]" if answer.in_time else answer.time
 
 
-def _columns(sheet: ModelSheet) -> tuple[str, str, str, str, str]:
-    """Return the cells of family, parameters, size, context and licence."""
+def _columns(sheet: ModelSheet) -> tuple[str, str, str, str]:
+    """Return the cells of parameters, size, context and licence."""
     known = sheet.catalog_entry
     if known is None:
-        return "?", "?", gigabytes(sheet.bytes_here), "?", sheet.record.licence if sheet.record else "?"
+        return "?", gigabytes(sheet.bytes_here), "?", sheet.record.licence if sheet.record else "?"
     return (
-        known.family,
         count_of(known.parameters),
         gigabytes(sheet.bytes_here) if sheet.folder else f"~{gigabytes(known.bytes_to_pull)}",
         f"{known.context_tokens:,}" if known.context_tokens else "?",
