@@ -60,7 +60,7 @@ class KnownRule:
 
 
 @attrs.define
-class _Search:
+class _RuleSearch:
     """The search for a document's rule. It begins after `delay`; `has_failed`: because the worker process ended."""
 
     delay: asyncio.TimerHandle | None = None
@@ -83,7 +83,7 @@ class RecentRule:
     def __init__(self, session: Session, worker: Worker) -> None:
         self._session = session
         self._worker = worker
-        self._searches: dict[str, _Search] = {}
+        self._searches: dict[str, _RuleSearch] = {}
         self._last: tuple[str, KnownRule] | None = None
 
     def changed(self, uri: str) -> None:
@@ -121,8 +121,8 @@ class RecentRule:
             return None
         return KnownRule(snapshot.version, answer, range(0), "as in an earlier edit")
 
-    def _of(self, uri: str) -> _Search:
-        return self._searches.setdefault(uri, _Search())
+    def _of(self, uri: str) -> _RuleSearch:
+        return self._searches.setdefault(uri, _RuleSearch())
 
     def _hurry(self, uri: str) -> None:
         """Look for a rule now, if that is to come or has failed."""

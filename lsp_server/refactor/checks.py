@@ -83,15 +83,15 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         or other_use(rule.uses, node)
         or _in_quotes(rule, node)
         or _needed(place)
-        or _set_again(rule, place.match, scopes)
+        or (_set_again(rule, place.match, scopes) if rule.language in SCRIPTS else None)
         or (None if rule.drops_used else dropped_parameter(rule, place.match))
     )
 
 
 def _set_again(rule: Rule, match: Match, scopes: Scopes) -> str | None:
-    """Return a reason if a `let` that becomes `const` has no value, or another one later."""
+    """Return a reason if a `let` of JavaScript that becomes `const` has no value, or another one later."""
     old, new = ({item.text for item in items(one) if isinstance(item, Leaf)} for one in (rule.pattern, rule.template))
-    if rule.language not in SCRIPTS or not ("let" in old - new and "const" in new):
+    if not ("let" in old - new and "const" in new):
         return None
     names, top = names_of(scopes.syntax), match.nodes[0]
     for holder in (inner_parent(top), *top.walk()):

@@ -71,10 +71,12 @@ def recent_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> R
     recent = _rules_of(edits, text, language_id, path)
     if recent is None:
         return None
-    edit = _rewritten(recent.rules, edits, language_id, path)
     if recent.is_rename:
-        sure = rewrite(recent.rules, path, text, language_for(language_id, path), beside=SURE)
-        return RecentPlaces(recent, Found.of(Target("", path), text, edit), by_place(sure, text))
+        found = found_in(recent.rules, text, language_id, path)
+        is_sure = not found.edit.doubtful
+        sure = by_place(found.edit, text) if is_sure else places_in(recent.rules, text, language_id, path)
+        return RecentPlaces(recent, found, sure)
+    edit = _rewritten(recent.rules, edits, language_id, path)
     found = _without_done(recent.rules, edit, edits, language_id, path)
     if not recent.is_telling:
         return RecentPlaces(recent, found)
@@ -88,9 +90,9 @@ def former_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> R
     for count in range(len(edits) - 1, 0, -1):
         recent = _rules_of(edits[:count], edits[-1].after, language_id, path)
         if recent is not None:
-            edit = _rewritten(recent.rules, edits, language_id, path)
             if recent.is_rename:
-                return RecentPlaces(recent, Found.of(Target("", path), edits[-1].after, edit))
+                return RecentPlaces(recent, found_in(recent.rules, edits[-1].after, language_id, path))
+            edit = _rewritten(recent.rules, edits, language_id, path)
             return RecentPlaces(recent, _without_done(recent.rules, edit, edits, language_id, path))
     return None
 

@@ -45,8 +45,7 @@ def renames_of(changes: Sequence[Change], before: Syntax, after: Syntax, path: s
         for old, new in renamed:
             one = _declared(old, names)
             if one is not None and (old.text, new.text) not in rules:
-                rule = _rule(one, new, names, after, path)
-                rules[old.text, new.text] = rule if one.leaf is old else _doubted(rule)
+                rules[old.text, new.text] = _rule(one, old, new, names, after, path)
                 declaring.append((change, one))
     kept = [change for change, one in declaring if one.sort == "member" and one.is_function and one.bases]
     said = [change for change, _ in declaring]
@@ -71,7 +70,7 @@ def import_renames(pairs: Sequence[tuple[Import, Import]], before: Syntax, after
             continue
         one, other = _import(old, names_of(before)), _import(new, names_of(after))
         if one is not None and other is not None:
-            rules[old.bound, new.bound] = _rule(one, other.leaf, names_of(before), after, path)
+            rules[old.bound, new.bound] = _rule(one, one.leaf, other.leaf, names_of(before), after, path)
             imports.append((old, new))
     return Renames(tuple(rules.values()), (), frozenset(rules), tuple(imports))
 
@@ -114,8 +113,8 @@ def _renamed(change: Change) -> list[tuple[Node, Node]]:
     return found
 
 
-def _rule(one: Declaration, new: Node, names: Names, after: Syntax, path: str) -> Rule:
-    old = one.leaf
+def _rule(one: Declaration, old: Node, new: Node, names: Names, after: Syntax, path: str) -> Rule:
+    """Return the rule of a declaration whose name `old` became `new`. A local that is set anew may be a new one."""
     sort: str = "fixture" if is_fixture(one) and names.language == "python" else one.sort
     sort = "file" if sort == "global" and _is_of_file(one, names.language) else sort
     folder, _, name = path.rpartition("/")
@@ -131,16 +130,10 @@ def _rule(one: Declaration, new: Node, names: Names, after: Syntax, path: str) -
         one.bases,
         one.is_function,
         frozenset({one.owner} - {""}),
-        clash=_clash(one, new.text, names),
+        clash=_clash(one, new.text, names) if old is one.leaf else "the name is set above the example too",
     )
     leaf = Leaf(old.kind, old.text, True)
     return Rule(names.language, (leaf,), (attrs.evolve(leaf, text=new.text),), rename=rename)
-
-
-def _doubted(rule: Rule) -> Rule:
-    """Return the rule of a local that the example renamed where it is set anew: a new local may be meant."""
-    assert rule.rename is not None
-    return attrs.evolve(rule, rename=attrs.evolve(rule.rename, clash="the name is set above the example too"))
 
 
 def _is_of_file(one: Declaration, language: str) -> bool:
