@@ -117,6 +117,8 @@ GATES = {
     "eager": Price(WRONG, GLANCE),
 }
 DEFAULT_GATE = GATES["normal"]
+PAUSED = Price(WRONG, glance=-GLANCE, least=0.6, name=-GLANCE, part=0.9)
+"""The price once the user has stopped typing, and looks for how to go on: then a short text is worth a glance too."""
 
 
 def price_of(gate: Price | float | str) -> Price:
@@ -176,6 +178,14 @@ class Settings:
     whole_lines: bool = attrs.field(
         default=False,
         metadata=_advanced(FLAG, "Whether a line is suggested whole or not at all; else as much of it as is sure."),
+    )
+    pause_ms: int = attrs.field(
+        default=600,
+        metadata=_advanced(
+            integer(0, 10_000),
+            "Milliseconds after the last key from which a suggestion that normal or eager held back is shown, if it is "
+            "more likely right than wrong; 0 shows it never.",
+        ),
     )
     next_edits: bool = attrs.field(
         default=True,
@@ -266,6 +276,14 @@ class Settings:
     log_level: str = attrs.field(
         default="info", metadata=_advanced(choice("debug", "info", "warning", "error"), "How much is logged.")
     )
+
+    @property
+    def paused(self) -> Price | None:
+        """The price once the user has stopped typing; None where that changes nothing.
+
+        Who chose "quiet", or a probability, said what may be shown.
+        """
+        return PAUSED if self.pause_ms and self.gate in (GATES["normal"], GATES["eager"]) else None
 
     @property
     def engine_options(self) -> EngineOptions:

@@ -232,7 +232,8 @@ class LspSession:
         command: Sequence[str] = (sys.executable, "-P", "-m", "lsp_server", "--stdio"),
     ) -> None:
         self._workspace, self._encoding, self._command = workspace or Path.cwd(), encoding, command
-        self._options = lsp.InitializationOptions(model, precision)
+        # A program waits for each answer, and does not pause.
+        self._options = lsp.InitializationOptions(model, precision, pause_ms=0)
         if model is not None:
             trust_for_now(model)
         self._rpc: JsonRpc | None = None

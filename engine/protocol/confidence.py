@@ -26,13 +26,15 @@ class Price:
     """What it costs to show a suggestion, in keys: `glance` for each one, `wrong` for a wrong one.
 
     A text less likely right than `least` is worth nothing at any length; None if its worth alone decides. To glance at
-    the rest of a name that is begun costs `name`, if that is less.
+    the rest of a name that is begun costs `name`, if that is less. A name may end too early if what is shown of it is
+    at least as likely right as `part`; None if its end has to be as sure as the rest.
     """
 
     wrong: float = WRONG
     glance: float = GLANCE
     least: float | None = None
     name: float = NAME_GLANCE
+    part: float | None = None
 
     @property
     def hides_nothing(self) -> bool:

@@ -254,6 +254,7 @@ class InitializationOptions:
 
     model: str | None = None
     precision: str | None = None
+    pause_ms: int | None = None
 
 
 @attrs.frozen

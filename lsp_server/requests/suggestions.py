@@ -14,7 +14,7 @@ import attrs
 from engine.client.connection import EngineClient, EngineFailure
 from engine.errors import EngineUnavailable, MidspanError, describe
 from engine.protocol.confidence import FREE
-from engine.protocol.messages import Fill, Filled
+from engine.protocol.messages import Fill, Filled, ModelInfo
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import Cursor
 from lsp_server.requests.ahead import ReadAhead
@@ -22,7 +22,7 @@ from lsp_server.requests.desk import Desk, Desks, Offered, SuggestionRequest
 from lsp_server.requests.why import Why
 from lsp_server.session import Session
 from lsp_server.settings import Settings
-from lsp_server.suggest.pipeline import Plan, Presented, present
+from lsp_server.suggest.pipeline import Plan, Presented, believed, present
 from lsp_server.suggest.reuse import Offer, Rest, further, longer
 from lsp_server.suggest.silence import Silence
 from lsp_server.wire import OfferTag
@@ -120,7 +120,7 @@ class Suggestions:
             _logger.error("no suggestion: %s; please report this", describe(error))
             desk.silent(request, Silence("failed", f"an error, {describe(error)}; please report this"))
             return []
-        if not suggestions and desk.silence is not None and desk.silence.cause == "waits":
+        if not suggestions and desk.silence is not None and desk.silence.cause in ("waits", "pauses"):
             desk.silent(request, Silence("gone"))  # for a text that is no more
         if suggestions:
             if desk.latest is request:
@@ -223,7 +223,7 @@ class Suggestions:
         self, desk: Desk, request: SuggestionRequest, cursor: Cursor, snapshot: Snapshot, followed: Rest | None
     ) -> list[Suggestion]:
         """Ask the engine at `cursor` in the document's version `snapshot`. What is `followed` stays on the screen."""
-        session, restraint = self._session, desk.restraint
+        session, restraint, began = self._session, desk.restraint, time.perf_counter()
         here, is_typed = (cursor.snapshot, cursor.offset), cursor.snapshot is snapshot
         client = session.link.ready() if request.automatic else await self._awaited_client()
         has_waited = client is None and request.waits
@@ -249,6 +249,9 @@ class Suggestions:
         if filled is None or not session.documents.is_current(snapshot):
             return []
         presented = self._presented(desk, request, plan, filled)
+        if not presented and followed is None and request.automatic and request.waits:
+            plan = self._paused(desk, plan, client.welcome.model)
+            presented = await self._after_pause(desk, request, plan, filled, began)
         confidences = {each.text: round(each.confidence, 3) for each in presented}
         if followed is not None:
             presented = longer(presented, followed) if request.automatic else further(presented, followed)
@@ -296,6 +299,23 @@ class Suggestions:
             else:
                 desk.silent(request, Silence(refusal, each.text))
         return allowed
+
+    def _paused(self, desk: Desk, plan: Plan, model: ModelInfo) -> Plan:
+        """Return the plan with the price of a user who has stopped typing: for the cursor's line alone."""
+        settings = self._session.configuration.settings
+        price = believed(desk.restraint.price(settings.paused or settings.gate), model, plan.hole)
+        return attrs.evolve(plan, settings=attrs.evolve(settings, gate=price, max_lines=1))
+
+    async def _after_pause(
+        self, desk: Desk, request: SuggestionRequest, plan: Plan, filled: Filled, began: float
+    ) -> list[Presented]:
+        """Return what is worth showing by `plan` once the user has not typed since `began`; [] if the user goes on."""
+        presented = self._presented(desk, request, plan, filled)
+        if not presented:
+            return []
+        desk.silent(request, Silence("pauses", presented[0].text))
+        pause_s = self._session.configuration.settings.pause_ms / 1000 - (time.perf_counter() - began)
+        return await self._newest(desk, request, asyncio.sleep(max(pause_s, 0.0), presented)) or []
 
     async def _awaited_client(self) -> EngineClient:
         """Return the client for a user who asked, and waits a moment. Raises EngineUnavailable with the reason."""

@@ -6,6 +6,7 @@ The gate in it shows what is worth its price: of all ends of a fill, the one wit
 import math
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 
 import attrs
 
@@ -99,11 +100,11 @@ def plan(
     `path` is the path that the model sees. `code_above` comes before the document's own text (the notebook cells above
     a cell), and `snippets` come from other files. The fill may look up the memory of `workspace`. The engine may end
     the fill early, once its first line can hardly be worth the price any more; with a gate of 0 every fill runs to its
-    end and passes. The price is raised by the model's doubt, but not of an insertion, which has odds of its own.
+    end and passes.
     """
     hole = cut_hole(snapshot, offset, context_budget_of(model, settings.context_tokens), code_above)
-    if model.doubt != 1 and not hole.is_before_word:
-        settings = attrs.evolve(settings, gate=settings.gate.raised(model.doubt))
+    if (price := believed(settings.gate, model, hole)) != settings.gate:
+        settings = attrs.evolve(settings, gate=price)
     least, count = settings.gate.least_probability(_LONGEST), candidates
     if _inserts(hole, settings):
         least = min(least, LEAST_LINE)
@@ -128,6 +129,11 @@ def plan(
         line=1 + snapshot.source.lines.at(offset),
     )
     return Plan(snapshot, hole, fill, settings, candidates)
+
+
+def believed(price: Price, model: ModelInfo, hole: Hole) -> Price:
+    """Return the price, raised by the model's doubt, but not of an insertion, which has odds of its own."""
+    return price if hole.is_before_word else price.raised(model.doubt)
 
 
 def present(plan: Plan, filled: Filled) -> list[Presented]:
@@ -262,12 +268,26 @@ def worthy_start(candidate: Candidate, text: str, hole: Hole, language: Language
     """
     line, indent, begin = _first_line(candidate, text)
     starts: list[Worthy] = []
-    for end in (unit.end() for unit in _UNIT.finditer(line, 0, _MOST_START) if begin >= 0):
-        confidence = start_confidence(candidate, begin, begin + end - indent)
+    ends = [unit.end() for unit in _UNIT.finditer(line, 0, _MOST_START) if begin >= 0]
+    sure = {end: start_confidence(candidate, begin, begin + end - indent) for end in ends}
+    if price.part is not None and ends:
+        for bound, confidence in _sure_parts(candidate, begin, begin + ends[0] - indent, price.part):
+            sure[bound - begin + indent] = confidence
+    for end, confidence in sure.items():
         if (worth := price_of(line[:end], hole, price).worth(confidence, end - indent)) > 0:
             starts.append(Worthy(line[:end], confidence, worth))
     starts.sort(key=lambda start: (start.worth, len(start.text)), reverse=True)
     return next((start for start in starts[:_MOST_ENDS] if _can_end(start.text, hole, language)), Worthy())
+
+
+def _sure_parts(candidate: Candidate, start: int, end: int, least: float) -> list[tuple[int, float]]:
+    """Return where the name from characters `start` to `end` may end too early, and how sure what is before that is.
+
+    That is after each token in it up to which all is at least `least` sure.
+    """
+    bounds = [bound for bound in accumulate(map(len, candidate.tokens)) if start < bound <= end]
+    parts = [(bound, confidence_between(candidate, start, bound)) for bound in bounds]
+    return [(bound, sure) for bound, sure in parts if sure >= least]
 
 
 def _closed(candidate: Candidate, start: Worthy, text: str, hole: Hole, language: Language, price: Price) -> Worthy:

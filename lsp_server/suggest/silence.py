@@ -13,7 +13,7 @@ from engine.protocol.messages import Candidate, Filled, Finish
 from lsp_server.suggest.pipeline import Plan, begins_below, is_hasty, present, weigh
 from lsp_server.suggest.restraint import Refusal
 
-Cause = Literal["waits", "gone", "only asked", "away", "failed", "dismissed here", "menu", "answered"]
+Cause = Literal["waits", "gone", "only asked", "away", "failed", "dismissed here", "menu", "pauses", "answered"]
 _LINES: dict[Cause | Refusal, str] = {
     "waits": "the engine has not answered yet",
     "gone": "the last request ended before its answer: the text or the cursor changed, or insert mode ended",
@@ -22,12 +22,14 @@ _LINES: dict[Cause | Refusal, str] = {
     "failed": "{}",
     "dismissed here": "you dismissed a suggestion here; others come when the text here changes, or when you ask",
     "menu": "the completion menu has an entry selected, and no suggestion goes on after that entry",
+    "pauses": "{} comes once you stop typing for a moment",
     "formats": "{} would change the formatting only",
     "deleted": "you just deleted {} here",
     "dismissed": "you dismissed {} here",
     "ignored": "{} was shown here twice, and you typed something else",
 }
-_REFUSALS = get_args(Refusal)
+_QUOTED = ("pauses", *get_args(Refusal))
+"""The causes whose detail is a text."""
 _EMPTY: dict[Finish, str] = {
     "deadline": "out of time: the model wrote nothing yet",
     "unsure": "unsure: no word that could come next is likely enough to go on from",
@@ -60,7 +62,7 @@ class Silence:
         """One line for the user."""
         if self.plan is not None and self.filled is not None:
             return _why_hidden(self.plan, self.filled, self.is_dearer)
-        return _LINES[self.cause].format(quoted(self.detail) if self.cause in _REFUSALS else self.detail)
+        return _LINES[self.cause].format(quoted(self.detail) if self.cause in _QUOTED else self.detail)
 
     @property
     def is_held_back(self) -> bool:

@@ -1,4 +1,4 @@
-"""Obvious names in a real Neovim, with the default gate: the rest of a begun name is shown, and Tab takes it."""
+"""Obvious names in a real Neovim, with the default gate: they are shown, at once or at a pause, and Tab takes them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -37,21 +37,56 @@ _BOX = """class Box:
     def set(self, value):
         self.value = value
 """
+_SUB = """def add(a, b):
+    return a + b
+
+
+def sub(a, b):
+    {}
+"""
+_READ = """package config
+
+import (
+	"encoding/json"
+	"os"
+)
+
+type Config struct {{
+	Name string
+}}
+
+func Load(path string) (*Config, error) {{
+	data, err := {}
+	if err != nil {{
+		return nil, err
+	}}
+	var c Config
+	return &c, json.Unmarshal(data, &c)
+}}
+"""
 
 
 @pytest.mark.parametrize(
-    ("code", "line", "key", "rest"),
+    ("code", "file", "line", "key", "rest"),
     [
-        (_CLIENT, "return self.res", "p", "onse"),
-        (_CLIENT, "self.to", "t", "al_time"),
-        (_BOX, "return self.", "v", "alue"),
+        (_CLIENT, "scene.py", "return self.res", "p", "onse"),
+        (_CLIENT, "scene.py", "self.to", "t", "al_time"),
+        (_BOX, "scene.py", "return self.", "v", "alue"),
+        (_SUB, "scene.py", "return a -", " ", "b"),
+        (_READ, "scene.go", "os.R", "e", "ad"),
     ],
 )
-def test_the_rest_of_a_begun_name_is_shown(
-    in_neovim: Callable[..., Neovim], neovim_settings: dict[str, Any], code: str, line: str, key: str, rest: str
+def test_an_obvious_name_is_shown(
+    in_neovim: Callable[..., Neovim],
+    neovim_settings: dict[str, Any],
+    code: str,
+    file: str,
+    line: str,
+    key: str,
+    rest: str,
 ) -> None:
     settings = {**neovim_settings, "gate": "normal", "maxTokens": 32}
-    neovim = in_neovim(code.format(line), "scene.py", {"settings": settings, "keymaps": KEYMAPS})
+    neovim = in_neovim(code.format(line), file, {"settings": settings, "keymaps": KEYMAPS})
     neovim.until_ready()
     neovim.keys(f"/{line}$<CR>A")
     ghost = neovim.after_answer(lambda: neovim.type(key))

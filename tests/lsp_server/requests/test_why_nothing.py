@@ -4,13 +4,14 @@ The engine asks a real HTTP server on loopback, which returns the tokens and pro
 """
 
 import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lsprotocol import types
-from support.lsp_editor import INVOKED, Editor, engine_home, eventually, shown
+from support.lsp_editor import INVOKED, PATIENCE_S, Editor, engine_home, eventually, shown
 from support.remote_server import ModelServer, hangs
 from support.scripted_model import Written, writes
 
@@ -56,6 +57,13 @@ async def why(editor: Editor, request: str = "midspan/whyNoSuggestion") -> str:
     return str(answer.summary)
 
 
+async def eventually_says(editor: Editor, line: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while (said := await why(editor)) != line:
+        assert time.monotonic() < deadline, said
+        await asyncio.sleep(0.01)
+
+
 async def test_before_any_request_nothing_was_asked_for(editor: Editor) -> None:
     assert await why(editor) == "nothing was asked for in this document yet"
 
@@ -79,7 +87,7 @@ async def test_a_probability_just_below_what_is_needed_is_not_rounded_up_to_it(
 async def test_a_text_that_is_too_short_for_its_price_says_what_it_costs(
     editor: Editor, server: ModelServer, settings: dict[str, Any]
 ) -> None:
-    configure(editor, {**settings, "gate": "normal"})
+    configure(editor, {**settings, "gate": "normal", "pauseMs": 0})
     server.behaviour = writes([("b", 0.68)])
     assert await shown(editor) == []
     keys = -price_of("normal").worth(0.68, 1)
@@ -87,6 +95,54 @@ async def test_a_text_that_is_too_short_for_its_price_says_what_it_costs(
     assert await why(editor) == (
         f'too short to be worth a glance: "b" is 68 % sure; it costs {keys:.1f} keys more to read than it saves'
     )
+
+
+async def test_what_is_held_back_says_that_it_comes_at_a_pause_and_comes_then(
+    editor: Editor, server: ModelServer, settings: dict[str, Any]
+) -> None:
+    configure(editor, {**settings, "gate": "normal"})
+    server.behaviour = writes([("b", 0.68)])
+    answer = asyncio.create_task(shown(editor))
+    await eventually_says(editor, '"b" comes once you stop typing for a moment')
+    assert await answer == ["b"]
+    assert await why(editor) == '"b" was shown'
+
+
+async def test_a_key_before_the_pause_ends_what_was_held_back(
+    editor: Editor, server: ModelServer, settings: dict[str, Any]
+) -> None:
+    configure(editor, {**settings, "gate": "normal", "pauseMs": 10_000})
+    server.behaviour = writes([("b", 0.68)])
+    answer = asyncio.create_task(shown(editor))
+    await eventually_says(editor, '"b" comes once you stop typing for a moment')
+    editor.type("x")
+    assert await answer == []
+
+
+async def test_what_is_unsure_at_a_pause_too_says_from_when_on_it_would_come(
+    editor: Editor, server: ModelServer, settings: dict[str, Any]
+) -> None:
+    configure(editor, {**settings, "gate": "normal"})
+    server.behaviour = writes([("b", 0.5)])
+    assert await shown(editor) == []
+    assert await why(editor) == 'unsure: "b" is 50 % sure, and is shown from 60 % on'
+
+
+async def test_the_quiet_gate_shows_nothing_more_at_a_pause(
+    editor: Editor, server: ModelServer, settings: dict[str, Any]
+) -> None:
+    configure(editor, {**settings, "gate": "quiet"})
+    server.behaviour = writes([("b", 0.9)])
+    assert await shown(editor) == []
+    assert (await why(editor)).startswith('too short to be worth a glance: "b" is 90 % sure')
+
+
+async def test_a_name_is_shown_at_a_pause_as_far_as_it_is_sure(
+    editor: Editor, server: ModelServer, settings: dict[str, Any]
+) -> None:
+    configure(editor, {**settings, "gate": "normal"})
+    server.behaviour = writes([("read", 0.95), ("_all", 0.4)])
+    assert await shown(editor) == ["read"]
 
 
 async def test_a_line_on_which_something_else_was_typed_needs_more(editor: Editor, server: ModelServer) -> None:
