@@ -263,8 +263,8 @@ def gated(candidate: Candidate, text: str, hole: Hole, language: Language, setti
 def worthy_start(candidate: Candidate, text: str, hole: Hole, language: Language, price: Price) -> Worthy:
     """Return the start of `text`'s first line that is worth most. `text` is `candidate` after shaping.
 
-    A start ends after a name, a number or a mark. It does not end in a string that it opened itself, with the sign of a
-    comment, or with the text that follows the cursor.
+    A start ends after a name, a number or a mark. It does not end in a string or, at a line's end, in a bracket that it
+    opened itself, with the sign of a comment, or with the text that follows the cursor.
     """
     line, indent, begin = _first_line(candidate, text)
     starts: list[Worthy] = []
@@ -374,7 +374,18 @@ def _can_end(start: str, hole: Hole, language: Language) -> bool:
         return False
     if start.endswith(language.line_comments) or without_what_follows(start, hole, language) != start:
         return False
-    return not _ends_in_own_string(start, hole, language)
+    return not _ends_in_own_string(start, hole, language) and not _ends_in_own_bracket(start, hole, language)
+
+
+def _ends_in_own_bracket(start: str, hole: Hole, language: Language) -> bool:
+    """Return whether `start` leaves a bracket open that it opened at a line's end, where nobody closes it.
+
+    A block's bracket at its end is closed further down.
+    """
+    if hole.line_after.strip() or hole.cursor_context in ("string", "comment"):
+        return False
+    opened = balance(start, language).opened
+    return len(opened) > start.endswith("{")
 
 
 def _ends_in_own_string(start: str, hole: Hole, language: Language) -> bool:

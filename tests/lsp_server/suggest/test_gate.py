@@ -156,9 +156,9 @@ def test_the_setting_whole_lines_hides_starts() -> None:
 
 
 def test_an_unsure_fill_has_no_whole_line() -> None:
-    unsure = Candidate("abcde.def(x", ["abcde", ".def", "(", "x"], [0.95, 0.95, 0.99, 0.3], "unsure")
-    assert shown(unsure, COUNTED, "abcde.def(") == ("abcde.def(", True)
-    assert shown(attrs.evolve(unsure, finish="complete"), COUNTED, "abcde.def(") == ("abcde.def(", False)
+    unsure = Candidate("abcde.def[x", ["abcde", ".def", "[", "x"], [0.95, 0.95, 0.99, 0.3], "unsure")
+    assert shown(unsure, COUNTED, "abcde.def[") == ("abcde.def", True)
+    assert shown(attrs.evolve(unsure, finish="complete"), COUNTED, "abcde.def[") == ("abcde.def[", False)
 
 
 def test_a_fill_that_was_cut_off_within_its_line_has_no_whole_line() -> None:
@@ -208,7 +208,10 @@ CASES = [
     # Names, numbers, marks.
     Case("it ends after a name", "x = ¦\n", "self¦.other", "self"),
     Case("it ends after a mark", "x = ¦\n", "self.¦other", "self."),
-    Case("an opening bracket may stay open", "x = ¦\n", "call(¦a)", "call("),
+    Case("no bracket of its own stays open at the line's end", "x = ¦\n", "call(¦a)", "call"),
+    Case("nor with what is sure inside it", "x = ¦\n", "call(a, ¦b)", "call"),
+    Case("a block's bracket may", "if ¦\n", "value {¦ go", "value {", "rust"),
+    Case("where something follows, it may too", "x = ¦ + y\n", "call(¦a)", "call("),
     Case("a name is never cut", "x = ¦\n", "abc + get_na¦me()", "abc +"),
     Case("a name with a dollar is one", "let x = ¦\n", "a.b + $¦scope", "a.b +", "javascript"),
     Case("a name with hyphens is one", "a {\n  ¦\n}\n", "display: inline-¦block;", "display:", "css"),
@@ -217,7 +220,7 @@ CASES = [
     Case("its exponent is not cut either", "x = ¦\n", "pi or 1e-¦5", "pi or"),
     Case("a range is two numbers", "for i in ¦\n", "n in 1¦..10", "n in 1", "rust"),
     Case("an operator is never cut", "if ¦\n", "value =¦= 1", "value"),
-    Case("brackets are marks of their own", "x = ¦\n", "a[b(¦)]", "a[b("),
+    Case("brackets are marks of their own", "x = ¦\n", "aaaa)](¦)", "aaaa)]"),
     Case("no space at the end", "x = ¦\n", "self.a  ¦+ 1", "self.a"),
     Case("too short is nothing", "x = ¦\n", "abc¦.cd", ""),
     Case("nothing confident is nothing", "x = ¦\n", "¦abc.de", ""),
@@ -227,13 +230,13 @@ CASES = [
     # The rest of a name that is begun.
     Case("it may have three characters", "x = self.al¦\n", "pha¦.cd", "pha"),
     Case("not two", "x = self.alp¦\n", "ha¦.cd", ""),
-    Case("with the marks after it", "x = self.al¦\n", "ph(¦cd)", "ph("),
+    Case("with the marks after it", "x = self.al¦\n", "ph.¦cd", "ph."),
     Case("a number is no name", "x = 12¦\n", "345¦.cd", ""),
     Case("what goes on after a space is no rest", "x = al¦\n", "p or¦ b", "p or"),
     Case("a name of its own is no rest", "x = a.¦\n", "pha¦.cd", ""),
     # Strings and comments.
-    Case("half a string is nothing", "x = ¦\n", 'call("some ¦words")', "call("),
-    Case("a whole string is fine", "x = ¦\n", 'call("some words"¦, 1)', 'call("some words"'),
+    Case("half a string is nothing", "x = ¦\n", 'call("some ¦words")', "call"),
+    Case("a whole string is fine", "x = ¦\n", '"some words"¦ + b', '"some words"'),
     Case("in a string it ends after a word", 'x = "¦"\n', "some words¦ more", "some words"),
     Case("it may close the string it is in", 'x = "a¦\n', 'bcd"¦ + c', 'bcd"'),
     Case("it opens no other string after that", 'x = f("a¦\n', 'bcd", "¦e")', 'bcd",'),

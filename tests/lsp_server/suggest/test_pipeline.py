@@ -123,7 +123,7 @@ def test_a_confident_fill_is_presented_whole() -> None:
 
 def test_a_doubtful_fill_is_presented_up_to_its_doubtful_token() -> None:
     (presented,) = present(planned("x = ¦\n", Settings(gate=0.6)), answer(CALL))
-    assert (presented.text, presented.is_start) == ("self.connect(", True)
+    assert (presented.text, presented.is_start) == ("self.connect", True)
     assert presented.confidence > 0.8, "the confidence is of the start"
 
 
@@ -141,7 +141,7 @@ def test_equal_texts_are_presented_once_and_in_the_candidates_order() -> None:
     same_start = candidate(("self", 0.95), (".connect", 0.95), ("(", 0.98), ("port", 0.3), (")", 0.9))
     other = candidate(("open", 0.9), ("()", 0.9))
     presented = present(planned("x = ¦\n", Settings(gate=0.6)), answer(CALL, same_start, other))
-    assert [each.text for each in presented] == ["self.connect(", "open()"]
+    assert [each.text for each in presented] == ["self.connect", "open()"]
 
 
 def test_with_a_gate_of_zero_every_shaped_fill_is_presented_whole() -> None:
