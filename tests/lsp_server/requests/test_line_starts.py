@@ -16,7 +16,7 @@ from support.scripted_model import Written, writes
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 CALL: Written = [("self", 0.95), (".connect", 0.95), ("(", 0.98), ("host", 0.4), (")", 0.9)]
-START = "self.connect("
+START = "self.connect"
 
 
 @pytest.fixture(scope="module")
@@ -136,16 +136,16 @@ async def test_deleting_what_was_typed_past_a_suggestion_brings_it_back(editor: 
 
 async def test_at_the_end_of_a_start_the_engine_is_asked_for_more(editor: Editor, server: ModelServer) -> None:
     assert await shown(editor) == [START]
-    server.behaviour = writes([("host", 0.9), (", port", 0.9), (")", 0.98)])
+    server.behaviour = writes([("(", 0.98), ("host", 0.9), (", port", 0.9), (")", 0.98)])
     editor.type(START)
-    assert await shown(editor) == ["host, port)"]
+    assert await shown(editor) == ["(host, port)"]
 
 
 async def test_a_bracket_that_the_editor_closes_does_not_end_a_start(editor: Editor, server: ModelServer) -> None:
-    server.behaviour = writes([("connect", 0.95), ("(", 0.95), ("host", 0.9), (" + 1)", 0.2)])
-    assert await shown(editor) == ["connect(host"]
+    server.behaviour = writes([("connect", 0.95), ("(", 0.95), ("host", 0.9), (")", 0.95), (" + 1", 0.2)])
+    assert await shown(editor) == ["connect(host)"]
     (offers,) = await counts(editor, "shown")
-    server.behaviour = writes([("host", 0.9), (" + 1)", 0.2)])
+    server.behaviour = writes([("host", 0.9), (")", 0.95), (" + 1", 0.2)])
     editor.type("connect(")
     editor.type(")")
     editor.offset -= 1
@@ -164,14 +164,14 @@ async def test_a_start_neither_repeats_nor_closes_what_follows_the_cursor(editor
 async def test_an_accepted_start_is_counted_and_more_is_offered(editor: Editor, server: ModelServer) -> None:
     before = await counts(editor, "shown", "accepted")
     (item,) = await editor.suggest()
-    server.behaviour = writes([("host", 0.9), (")", 0.9)])
+    server.behaviour = writes([("(", 0.98), ("host", 0.9), (")", 0.9)])
     editor.type(START)
     assert item.command is not None
     tag: Any
     (tag,) = item.command.arguments or []
     assert (tag["start"], tag["characters"]) == (0, len(START))
     await editor.command(item.command.command, tag)
-    assert await shown(editor) == ["host)"]
+    assert await shown(editor) == ["(host)"]
     assert await counts(editor, "shown", "accepted") == [before[0] + 2, before[1] + 1]
 
 
@@ -184,7 +184,7 @@ async def test_after_an_accepted_word_the_rest_of_a_start_is_shown(editor: Edito
     editor.raw_notification("textDocument/didPartiallyAcceptCompletion", params)
     server.behaviour = writes([("connect", 0.95), *CALL[2:]])
     editor.type("self.")
-    assert await shown(editor) == ["connect("]
+    assert await shown(editor) == ["connect"]
     assert await counts(editor, "shown", "partial") == [before[0] + 1, before[1] + 1]
 
 
