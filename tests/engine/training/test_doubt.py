@@ -35,11 +35,11 @@ def test_a_model_that_is_as_right_as_it_is_sure_is_not_doubted() -> None:
 
 def test_a_model_that_is_surer_than_it_is_right_is_doubted_until_its_wrong_lines_are_hidden() -> None:
     sure = [*lines(0.99, 0.95), *lines(0.9, 0.4), *lines(0.8, 0.2)]
-    fitted = Fitted.of(sure, lines(0.99, 1.0))
+    fitted = Fitted.of(sure, lines(0.99, 1.0, 200))
     assert fitted.doubt > 1
     chosen, other = fitted.table[fitted.doubt]
     assert (chosen.lines, chosen.right) == (100, 95)
-    assert other == Shown.of(lines(0.99, 1.0), fitted.doubt)
+    assert other == Shown.of(lines(0.99, 1.0, 200), fitted.doubt)
     assert chosen.keys == max(halves[0].keys for halves in fitted.table.values())
 
 
