@@ -14,7 +14,7 @@ import attrs
 from engine.client.launcher import EngineOptions
 from engine.library.precision_names import PRECISION_SETTINGS
 from engine.library.store import DEFAULT
-from engine.protocol.confidence import FREE, GLANCE, WRONG, Price
+from engine.protocol.confidence import FREE, GLANCE, NORMAL, WRONG, Price
 from engine.protocol.editor_messages import camel_case
 from engine.protocol.messages import MemoryName, RuleName
 from lsp_server.exclusion import SECRET_FILES
@@ -113,7 +113,7 @@ _OF_EDITORS = frozenset({"server", "trace"})
 # rest of a begun name. docs/suggestions.md says how to measure them.
 GATES = {
     "quiet": Price(wrong=40.0, glance=4.0, name=2.0),
-    "normal": Price(wrong=20.0, glance=2.0),
+    "normal": NORMAL,
     "eager": Price(WRONG, GLANCE),
 }
 DEFAULT_GATE = GATES["normal"]

@@ -33,6 +33,7 @@ from engine.library.resolve import EMBEDDED_FOLDER, OtherModel, folder_of, known
 from engine.library.store import EMBEDDED, ModelRecord, chosen_model
 from engine.library.weights_header import WeightsHeader, read_folder
 from engine.memory.mixing_network import MixingNetwork, own_mixing_of
+from engine.models.left_to_right.doubt import DOUBT, fitted_doubt_of
 
 if TYPE_CHECKING:
     from engine.models.load import Runtime
@@ -288,6 +289,14 @@ def _memory_of(path: Path) -> str:
     return _NOT_TUNED if own is None else _OFF if MixingNetwork.load(own).is_off else _TUNED
 
 
+def _doubt_of(path: Path) -> str:
+    """Return how many times as dear a wrong text of a model counts, and why."""
+    fitted = fitted_doubt_of(path)
+    if fitted is None:
+        return f"{DOUBT:g}, as for Qwen2.5-Coder 0.5B; `midspan train fit` fits it to this model"
+    return f"{fitted:g}, as `midspan train fit` has fitted it"
+
+
 def show_gguf(sheet: GgufSheet, as_json: bool) -> None:
     """Print the facts about a GGUF."""
     if as_json:
@@ -306,6 +315,7 @@ def show_gguf(sheet: GgufSheet, as_json: bool) -> None:
         ("needs", f"{gigabytes(sheet.bytes_needed)} of memory: {'fits' if sheet.fits else 'does not fit now'}"),
         ("reads", _reads(sheet.reads_suffix)),
         ("memory", _memory_of(sheet.path)),
+        ("doubt", _doubt_of(sheet.path)),
     ):
         table.add_row(label, value)
     out.print(table)

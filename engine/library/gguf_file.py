@@ -93,7 +93,7 @@ class GgufHeader:
     def items(self, key: str, kind: type) -> list[Any]:
         """Return a field that is a list of `kind`. Raises ModelError."""
         value = self.fields.get(key)
-        if not isinstance(value, list) or not all(type(item) is kind for item in value):
+        if not isinstance(value, list) or set(map(type, value)) - {kind}:
             raise ModelError(f"{self.path} does not say {key}, or not as a list")
         return value
 

@@ -147,22 +147,35 @@ def _longest_rank(totals: Floats) -> NDArray[np.int64]:
 
 def own_mixing_of(path: Path) -> Path | None:
     """Return where the model at `path`, a folder or a GGUF, has a mixing network of its own; None if it has none."""
-    return next((each for each in _places_of(path) if each.is_file()), None)
+    return own_file(path, MIXING_FILE, _BESIDE)
 
 
 def new_mixing_of(path: Path) -> Path:
-    """Return where to write a model's own mixing network: beside it, or else, where one may not, among the models."""
-    beside, other = _places_of(path)
-    if os.access(beside.parent, os.W_OK):
-        return beside
+    """Return where to write a model's own mixing network."""
+    return own_place(path, MIXING_FILE, _BESIDE)
+
+
+def own_file(path: Path, in_folder: str, beside: str) -> Path | None:
+    """Return what we keep for the model at `path`; None if there is none.
+
+    in_folder: its name in the model's folder. beside: what is added to a GGUF's name.
+    """
+    return next((each for each in _places_of(path, in_folder, beside) if each.is_file()), None)
+
+
+def own_place(path: Path, in_folder: str, beside: str) -> Path:
+    """Return where to keep it: beside the model, or else, where one may not, among the models."""
+    near, other = _places_of(path, in_folder, beside)
+    if os.access(near.parent, os.W_OK):
+        return near
     make_folder(other.parent)
     return other
 
 
-def _places_of(path: Path) -> tuple[Path, Path]:
-    beside = path / MIXING_FILE if path.is_dir() else path.with_name(path.name + _BESIDE)
+def _places_of(path: Path, in_folder: str, beside: str) -> tuple[Path, Path]:
+    near = path / in_folder if path.is_dir() else path.with_name(path.name + beside)
     name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
-    return beside, models_folder() / ".memory" / f"{name}.safetensors"
+    return near, models_folder() / ".memory" / f"{name}{Path(in_folder).suffix}"
 
 
 @attrs.frozen(eq=False)

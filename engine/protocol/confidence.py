@@ -69,6 +69,8 @@ class Price:
         return attrs.evolve(self, wrong=self.wrong * factor, least=least)
 
 
+NORMAL = Price(wrong=20.0, glance=2.0)
+"""What editors ask unless the user says otherwise; docs/suggestions.md says how it was chosen."""
 FREE = Price(wrong=0.0, glance=0.0, least=0.0)
 
 

@@ -58,7 +58,8 @@ ENCODE_ROWS, ENCODE_ROWS_ON_GPU = 64, 4096
 """A batch reads at most so many tokens of contexts, so that other holes get their steps in between. On a CPU each
 token costs its time; a piece takes some tens of milliseconds. A GPU reads all weights for a piece of any size: 2,000
 tokens at once take about as long as two denoising steps, in eight pieces four times that."""
-
+READING_ROWS = 32
+"""The same on a CPU where no fill waits for what is read: the user's next key waits for the piece under way."""
 SHARED_WITH_FILLS = 4
 """A batch with passes of fills reads this part of it."""
 CROWDED_TOKENS = 16
@@ -270,7 +271,10 @@ class Scheduler:
         # The reader reads on; then the shortest rest comes, and among equals the newest: it is wanted longest.
         reading.sort(key=lambda ticket: (ticket is not self._reader, jobs[ticket].unread, -ticket.submitted))
         self._reader = reading[0] if reading else None
-        room = self._encode_rows if len(reading) == len(jobs) else self._encode_rows // SHARED_WITH_FILLS
+        rows = self._encode_rows
+        if rows == ENCODE_ROWS and all(ticket.fill.only_read for ticket in jobs):
+            rows = READING_ROWS
+        room = rows if len(reading) == len(jobs) else rows // SHARED_WITH_FILLS
         batch: list[Entry] = []
         for ticket in [*(ticket for ticket in jobs if ticket not in reading), *reading]:
             unread = jobs[ticket].unread

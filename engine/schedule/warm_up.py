@@ -17,11 +17,11 @@ WARM_UP_S = 90.0
 _BUDGET_MS = 5000.0
 _GPU_BUDGET_MS = 60_000.0
 """A first pass on a GPU includes compiling and capturing."""
-_TIMING_S, _TIMINGS = 1.0, 6
+_TIMING_S, _TIMINGS = 0.4, 6
 """Each number of rows is timed so often, or as often as fits into so many seconds. The fastest time counts."""
 _FEWEST_SIZES = 4
 """So many numbers of rows are timed in any case."""
-_READING_S, _PIECE = 0.3, 32
+_READING_S, _PIECE = 0.1, 32
 """Before the timed passes the context is read for so many seconds, in pieces of so many tokens: a slow model's user
 waits meanwhile, and its weights take far longer than its keys."""
 _LINES, _TOGETHER = (60, 10, 150), (1, 4, 16)
@@ -47,7 +47,7 @@ def _rounds(device: str) -> list[list[Fill]]:
     The fills of a round are to be run together. On a CPU one that reads little is enough.
     """
     if device != "cuda":
-        return [[_fill(8, _BUDGET_MS, candidates=2, below=2)]]
+        return [[_fill(2, _BUDGET_MS, candidates=2, below=2, most=4)]]
     return [[_fill(lines, _GPU_BUDGET_MS, candidates=1)] * together for together in _TOGETHER for lines in _LINES]
 
 
@@ -76,14 +76,14 @@ def time_passes(model: StreamModel) -> dict[int, float]:
     return fastest
 
 
-def _fill(lines: int, budget_ms: float, candidates: int, below: int = 20) -> Fill:
+def _fill(lines: int, budget_ms: float, candidates: int, below: int = 20, most: int = 16) -> Fill:
     line = "    value = compute(value, other)\n"
     return Fill(
         id=0,
         prefix=line * lines,
         suffix="\n" + line * below,
         budget_ms=budget_ms,
-        max_tokens=16,
+        max_tokens=most,
         candidates=candidates,
         choose_from=1,
     )

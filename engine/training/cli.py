@@ -12,22 +12,27 @@ from rich.console import Console
 
 from engine.corpus import corpus as corpora
 from engine.corpus.languages import MARKUP
+from engine.errors import ModelError
 from engine.evaluation import humaneval as humaneval_set
 from engine.evaluation.calibration import draw_calibration, judged_fills
 from engine.evaluation.measure import measure_held_out
 from engine.evaluation.rows import DENOISE, VERIFY, write_rows
 from engine.evaluation.summary import calibration_table, fill_tables, speed_table, speeds, summarize
 from engine.library.gguf_file import read_header
+from engine.library.resolve import folder_of
 from engine.memory.mixing_network import MIXING_FILE
 from engine.models import load as registry
 from engine.models.embedded.weights import Weights
+from engine.models.left_to_right.doubt import keep_doubt
 from engine.models.left_to_right.frequent import FOLDER as FREQUENT
 from engine.models.left_to_right.frequent import MOST_FREQUENT, save_frequent
 from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header
+from engine.models.left_to_right.model import LeftToRightModel
 from engine.models.stock.token_bytes import load_tokenizer
 from engine.training.checkpoint import PARENT, begin_again, save
 from engine.training.config import Config, load_config
 from engine.training.convert import SPECIALS, converted, counted, fetch_parent, read_parent, tokenizer_of
+from engine.training.doubt import doubt_table, fit_doubt
 from engine.training.export import LICENCE, ORIGIN, card_of, export_checkpoint, write_card
 from engine.training.memory import train_mixing
 from engine.training.rounded import rounded_network
@@ -276,6 +281,31 @@ def frequent(
     save_frequent(tokenizer, counts, most, target)
     share = np.sort(counts)[::-1][:most].sum() / max(1, counts.sum())
     typer.echo(f"{most} of the {int((counts > 0).sum())} tokens that come cover {share:.2%} of {int(counts.sum())}")
+
+
+@app.command("fit")
+def fit(
+    model_name: Annotated[str, typer.Argument(metavar="MODEL", help="A pulled model, a folder, or a GGUF.")],
+    work: WorkOption = Path("runs/small"),
+    split: Annotated[str, typer.Option(help="Whose code: held-out, or judge.")] = "held-out",
+    minutes: Annotated[float, typer.Option(min=0.1, help="How long to fill lines, at least.")] = 5.0,
+) -> None:
+    """Fit how much the sureness of a model that writes left to right is believed, and keep that beside it."""
+    if split not in corpora.SPLITS:
+        raise typer.BadParameter(f"{split} is none of {', '.join(corpora.SPLITS)}", param_hint="--split")
+    files = corpora.load(work / "corpus", split)
+    model = registry.load(model_name, device="cpu")
+    if not isinstance(model, LeftToRightModel):
+        raise ModelError(f"{model.info.name} has no doubt to fit: the kernel does not run it left to right")
+    fitted = fit_doubt(model, model_name, files, minutes)
+    Console().print(doubt_table(fitted))
+    try:
+        place = keep_doubt(folder_of(model_name), fitted.doubt)
+    except OSError as error:
+        raise ModelError(f"the doubt {fitted.doubt:g} cannot be kept: {error.strerror or error}") from None
+    typer.echo(
+        f"doubt {fitted.doubt:g}, kept in {place}; remove it to undo this. `midspan engine stop` for it to count"
+    )
 
 
 @app.command("sudoku")

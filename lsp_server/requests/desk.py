@@ -24,8 +24,8 @@ class SuggestionRequest:
     gate, and the engine is asked again. The text on the screen stays the first, so that the editor goes on from there.
     If there is nothing to show, the user is told why.
 
-    `waits`: an automatic request waits for an engine that starts, and for a user who pauses, as long as nothing newer
-    comes.
+    `waits`: an automatic request waits for an engine that starts or still reads the code around the cursor, and for a
+    user who pauses, as long as nothing newer comes.
     """
 
     asker: str

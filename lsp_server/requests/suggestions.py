@@ -40,6 +40,10 @@ _WAITING_MS = 2000.0
 """Budget of a suggestion that the user asked for, or that has waited for the start of the engine."""
 
 
+_COLD_MS = 3000.0
+"""Budget of a second try where the first one had no time for anything but reading."""
+
+
 @attrs.frozen
 class Suggestion:
     """`text` is inserted at `cursor`; `tag` is what the editor sends back when the user takes it."""
@@ -81,6 +85,13 @@ def tagged(texts: list[str], cursor: Cursor, offer: Offer, confidences: Sequence
         for text, confidence in zip(texts, confidences, strict=True)
     ]
     return [Suggestion(text, cursor, tag) for text, tag in zip(texts, tags, strict=True)]
+
+
+def _only_read(filled: Filled) -> bool:
+    """Return whether a fill's budget was over before its first pass: all of it went into reading."""
+    return (
+        filled.steps == 0 and filled.candidates[0].finish == "deadline" and filled.cached_tokens < filled.context_tokens
+    )
 
 
 class Suggestions:
@@ -334,7 +345,12 @@ class Suggestions:
             self._session.board.took(milliseconds)
         if request.automatic and (filled is not None or milliseconds > fill.budget_ms):
             self._session.board.awaited(milliseconds)
-        return filled
+        waits = request.automatic and request.waits and not client.welcome.model.server
+        if filled is None or not waits or not _only_read(filled):
+            return filled
+        # A user who stops here would see nothing until the next key. One who types on cancels this.
+        patient = attrs.evolve(fill, budget_ms=max(fill.budget_ms, _COLD_MS))
+        return await self._newest(desk, request, self._session.link.fill(client, patient))
 
     async def _newest(
         self, desk: Desk, request: SuggestionRequest, work: Coroutine[Any, Any, _Answer]

@@ -48,7 +48,8 @@ _UNIT = re.compile(
 _MOST_START, _MOST_ENDS = 400, 64
 """Characters of a line in which a start may end, and how many ends are looked at, the worthiest first."""
 _CLOSES = 0.7
-"""How likely a bracket that closes must be right to be shown after a text that is worth showing."""
+"""How likely a bracket that closes, or a line's last semicolon, must be right to be shown after a text that is worth
+showing."""
 _PAIRED = frozenset("()[]{}\"'`")
 _BEGUN_NAME = re.compile(r"[^\W\d]\w*$")
 _REST_OF_NAME = re.compile(r"\w+[^\w\s]*")
@@ -291,16 +292,17 @@ def _sure_parts(candidate: Candidate, start: int, end: int, least: float) -> lis
 
 
 def _closed(candidate: Candidate, start: Worthy, text: str, hole: Hole, language: Language, price: Price) -> Worthy:
-    """Return `start` with the brackets after it that close open ones of its line, as far as the model is sure of them.
+    """Return `start` with the brackets after it that close open ones of its line, and the semicolon that ends it, as
+    far as the model is sure of them.
 
-    A wrong text costs much because it was read in vain. A wrong bracket after a right text is one more key to delete.
+    A wrong text costs much because it was read in vain. A wrong mark after a right text is one more key to delete.
     """
     line, indent, begin = _first_line(candidate, text)
     if hole.line_after.strip():
         return start
     end, confidence = len(start.text), 1.0
     opened = balance(hole.line_before + start.text, language).opened
-    while opened and line[end : end + 1] == BRACKETS[opened[-1].char]:
+    while line[end : end + 1] == BRACKETS[opened[-1].char] if opened else line[end:] == ";":
         sure = confidence_between(candidate, begin + len(start.text) - indent, begin + end + 1 - indent)
         if sure < _CLOSES or start.confidence * sure < (price.least or 0.0):
             break

@@ -5,7 +5,7 @@ from tokenizers import Tokenizer
 from engine.errors import ModelError
 from engine.fill.interface import Context
 from engine.fill.stream import StreamPass
-from engine.models.stock.token_bytes import OfTokenBytes, TokenBytes
+from engine.models.stock.token_bytes import LineTokens, OfTokenBytes, TokenBytes, parts_of
 from engine.protocol.messages import ModelInfo, RuleName
 
 _RULES: tuple[RuleName, ...] = ("verify", "left-to-right")
@@ -16,6 +16,7 @@ class LeftToRightBase(OfTokenBytes):
 
     def __init__(self, info: ModelInfo, tokenizer: Tokenizer, token_bytes: TokenBytes, threads: int) -> None:
         self.info, self.tokenizer, self.threads, self._token_bytes = info, tokenizer, threads, token_bytes
+        self._lines, self._parts_of = LineTokens(self._encode_alone), parts_of(tokenizer)
 
     def _check(self, rule: RuleName) -> None:
         """Raise ModelError for a strategy that these models do not have."""
@@ -26,6 +27,12 @@ class LeftToRightBase(OfTokenBytes):
             )
 
     def _encode(self, text: str) -> list[int]:
+        """Return the tokens of a text. Those of its lines are remembered: each key has all of a file tokenized."""
+        if "\r" in text:  # it may share a token with the newline
+            return self._encode_alone(text)
+        return [token for part in self._parts_of(text) for token in self._lines.of(part)]
+
+    def _encode_alone(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def read(self, context: Context, tokens: list[int]) -> StreamPass:

@@ -21,6 +21,7 @@ from engine.models.embedded.numpy_pass import HostPass
 from engine.models.embedded.runner import HostRunner, KernelPass, Runner, host_pass, kernel_digest, kernel_paths
 from engine.models.embedded.shape import Shape
 from engine.models.embedded.weights import Weights
+from engine.models.left_to_right.doubt import doubt_of
 from engine.models.left_to_right.family import family_of_header, shape_of_config, shape_of_header
 from engine.models.left_to_right.file_weights import FileWeights
 from engine.models.left_to_right.fim import Specials, specials_of
@@ -37,8 +38,6 @@ CONTEXT_TOKENS, READING_TOKENS = 2048, 1024
 """The most tokens of a context, and how many of them are read while somebody types: each costs time on a CPU."""
 KERNEL_PRECISIONS: dict[str, bool | None] = {"auto": None, "int4": True, "int8": False}
 """What the kernel runs in, and FileWeights.in_four_bits for it."""
-_DOUBT = 4.0
-"""Qwen2.5-Coder 0.5B shows too many wrong texts at 1; chosen by benchmarks/quality/prices.py (docs/training.md)."""
 _OTHER_BYTES = 200_000_000
 """What is needed besides the weights: rows, contexts, the tokenizer, and a matrix while it is packed."""
 
@@ -84,7 +83,7 @@ def load_gguf(
     except KeyError:
         raise ModelError(f"{path} cannot be run: its tokenizer is not a byte-level BPE") from None
     licence = header.text("general.license", "unknown")
-    return _model(packed, weights, shape, tokenizer, token_bytes, specials, _name(header), licence, way, head)
+    return _model(path, packed, weights, shape, tokenizer, token_bytes, specials, _name(header), licence, way, head)
 
 
 def _with_head(shape: Shape, texts: list[str], specials: Specials) -> tuple[Shape, NDArray[np.int64] | None]:
@@ -118,6 +117,7 @@ class _Way:
 
 
 def _model(
+    source: Path,
     packed: PackedWeights | None,
     weights: FileWeights,
     shape: Shape,
@@ -149,7 +149,7 @@ def _model(
         device=runner.device,
         dtype=runner.dtype,
         reading_tokens=min(READING_TOKENS, shape.context_tokens),
-        doubt=_DOUBT,
+        doubt=doubt_of(source),
     )
     return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, way.threads, shape.positions, keep)
 
@@ -229,6 +229,7 @@ def load_folder(
     known, notes = known_model(checkpoint.folder), checkpoint.notes
     shape, head = _with_head(shape, texts, specials)
     return _model(
+        checkpoint.folder,
         packed,
         folder_weights(checkpoint, shape, precision, on_stage, head),
         attrs.evolve(shape, context_tokens=min(shape.context_tokens, notes.context_tokens or CONTEXT_TOKENS)),

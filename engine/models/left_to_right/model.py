@@ -35,7 +35,6 @@ from engine.protocol.messages import Fill, ModelInfo, left_edge
 FAMILY = "left-to-right"
 _WINDOW = 256
 """Characters before the cursor in which its last piece is looked for."""
-_TOKEN_CHARACTERS = 8
 
 
 class LeftToRightModel(LeftToRightBase):
@@ -84,17 +83,15 @@ class LeftToRightModel(LeftToRightBase):
             begin = [] if self.specials.begin is None else [self.specials.begin]
             return attrs.evolve(laid, context=[*begin, *laid.context])
         room = self.info.reading_tokens - min(fill.max_tokens, self.info.reading_tokens // 2) - 2
-        reach = room * _TOKEN_CHARACTERS
-        tokens = self._encode(above[left_edge(len(above), 2 * reach, reach) :])
-        tokens = tokens[left_edge(len(tokens), room, room // 4) :]
-        below = self._encode(fill.suffix[:reach].replace("\r\n", "\n"))
+        known, below = self._encode(above), self._encode(fill.suffix.replace("\r\n", "\n"))
+        tokens = known[left_edge(len(known), room, room // 4) :]
         first = [self.end if self.specials.begin is None else self.specials.begin]
         context = tokens if tokens and self.specials.begin is None else [*first, *tokens]
         follows = None if fill.suffix.partition("\n")[0].strip() else below[:FOLLOWS]
         return Layout(
             context[:-1],
             typed=typed,
-            above=tokens,
+            above=known,
             below=below,
             anchor=context[-1],
             follows=follows,

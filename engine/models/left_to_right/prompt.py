@@ -66,40 +66,32 @@ class FimPrompt:
         typed: see Layout."""
         room = self._window - min(fill.max_tokens, self._window // 2) - 3
         marks, suffix = self._special_tokens, fill.suffix.replace("\r\n", "\n")
-        below = self._below(suffix, min(SUFFIX_TOKENS[marks.order], room // 3))
+        all_below = self._encode(suffix)
+        below = self._below(all_below, min(SUFFIX_TOKENS[marks.order], room // 3))
         # Their number changes with the cursor's line, and no left edge shall move then.
         room -= -(-len(below) // _ROUNDED) * _ROUNDED
         head = self._head(fill.path, fill.snippets, room // 3)
-        above = self._above(fill.prefix[: len(fill.prefix) - len(typed)], room - len(head))
+        all_above = self._encode(fill.prefix[: len(fill.prefix) - len(typed)].replace("\r\n", "\n"))
+        room -= len(head)
+        # The left edge moves in strides, so that most key presses keep the cached context.
+        above = all_above[left_edge(len(all_above), room, room // 4) :]
         if marks.order == "suffix inside":
             near = self._near(above)
             stream = [*head, marks.prefix, *above[:near], marks.suffix, *below, marks.middle, *above[near:]]
         else:
             stream = [*head, marks.prefix, *above, marks.suffix, *below, marks.middle]
-        layout = PromptLayout(stream[:-1], typed=typed, above=above, below=below, anchor=stream[-1], fill=fill)
+        layout = PromptLayout(stream[:-1], typed=typed, above=all_above, below=all_below, anchor=stream[-1], fill=fill)
         if marks.order == "suffix last":
             return layout
         resumes = Below.of(fill.prefix.replace("\r\n", "\n"), suffix, fill.language)
         return attrs.evolve(layout, follows=below[:FOLLOWS], resumes=resumes)
 
-    def _below(self, suffix: str, room: int) -> list[int]:
+    def _below(self, tokens: list[int], room: int) -> list[int]:
         """Return the first lines of the suffix that fit; if the first line is too long, its start."""
-        tokens = self._encode(suffix[: room * _TOKEN_CHARACTERS])
         if len(tokens) <= room:
             return tokens
         ends = [index + 1 for index, token in enumerate(tokens[:room]) if self._breaks_line(token)]
         return tokens[: ends[-1] if ends else room]
-
-    def _above(self, prefix: str, room: int) -> list[int]:
-        """Return the end of the prefix that fits.
-
-        Its left edge moves in strides, both in characters and in tokens, so that most key presses keep the cached
-        context.
-        """
-        reach = max(1, room) * _TOKEN_CHARACTERS
-        prefix = prefix[left_edge(len(prefix), 2 * reach, reach) :]
-        tokens = self._encode(prefix.replace("\r\n", "\n"))
-        return tokens[left_edge(len(tokens), room, room // 4) :]
 
     def _near(self, above: list[int]) -> int:
         """Return where the code near above begins: at a line if one begins soon after the edge."""

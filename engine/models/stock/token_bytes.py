@@ -44,6 +44,47 @@ class LineTokens:
             self.bytes -= _size(line, self._known.pop(line))
 
 
+def parts_after_breaks(text: str) -> list[str]:
+    """Cut a text where a line begins that has more than white space.
+
+    For Qwen's and Llama 3's tokenizers, of which no token goes from one line to the code of the next.
+    """
+    first, *lines = text.split("\n")
+    parts = [first]
+    for line in lines:
+        parts[-1] += "\n"
+        if line and not line.isspace():
+            parts.append(line)
+        else:
+            parts[-1] += line
+    return parts
+
+
+def parts_before_breaks(text: str) -> list[str]:
+    """Cut a text before each newline that ends a line's code: for GPT-2's tokenizers."""
+    first, *lines = text.split("\n")
+    parts = [first]
+    for line in lines:
+        if parts[-1] and not parts[-1][-1].isspace():
+            parts.append("\n" + line)
+        else:
+            parts[-1] += "\n" + line
+    return parts
+
+
+def parts_of(tokenizer: Tokenizer) -> Callable[[str], list[str]]:
+    """Return what cuts a text into parts whose tokens, joined, are the text's; the text stays whole if none is known.
+
+    A long line is not exact: see PIECE. No text may have a carriage return.
+    """
+    example = "a:\n    b"
+    pieces = [] if tokenizer.pre_tokenizer is None else tokenizer.pre_tokenizer.pre_tokenize_str(example)
+    starts = {start for _, (start, _) in pieces}
+    if example.index(" ") in starts:
+        return parts_after_breaks
+    return parts_before_breaks if example.index("\n") in starts else lambda text: [text]
+
+
 def _size(line: str, tokens: list[int]) -> int:
     width = 1 if line.isascii() else _WIDEST
     return _BYTES_A_LINE + width * len(line) + _BYTES_A_TOKEN * len(tokens)

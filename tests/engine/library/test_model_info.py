@@ -11,6 +11,7 @@ from support.masked_checkpoints import save_checkpoint
 from support.models_command import ModelsCommand
 
 from engine.errors import ModelError
+from engine.models.left_to_right.doubt import keep_doubt
 from engine.models.load import load
 
 LEFT_TO_RIGHT = "the kernel, on the processor, without torch, as int8: it runs networks like a"
@@ -74,7 +75,10 @@ def test_a_gguf_loads_as_its_info_says(models: ModelsCommand, tmp_path: Path, sp
     assert "the kernel, on the processor, without torch, as int4: it runs networks like a 'qwen3'" in output
     assert ("code above and below the cursor" in output) is (specials == SPECIALS)
     assert ("What is below helps through the memory" in output) is (specials != SPECIALS)
+    assert "doubt 4, as for Qwen2.5-Coder 0.5B" in output
     assert load(str(path), threads=1).info.dtype.startswith("int4, ")
+    keep_doubt(path, 2.0)
+    assert "doubt 2, as `midspan train fit` has fitted it" in " ".join(models.run("info", str(path)).out.split())
 
 
 def test_a_gguf_with_tensors_that_the_kernel_does_not_know_is_refused(models: ModelsCommand, tmp_path: Path) -> None:

@@ -208,3 +208,19 @@ async def test_a_cursor_in_no_document_does_no_harm(
     rest(editor, 10**6)
     await eventually(lambda: engine.read)
     assert engine.read[-1].fill.suffix == "", "past its end is its end"
+
+
+async def test_a_suggestion_whose_budget_went_into_reading_comes_without_another_key(
+    engine: RecordingEngine, editor: Editor, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await editor.start({**settings, "budgetMs": 20})
+    tell_cursors(editor)
+    await editor.open_ready("one two |\n")
+    monkeypatch.setattr(engine._backend, "_encode_rows", 1)
+    open_project(editor)
+    (item,) = await editor.suggest()
+    assert item.insert_text
+    first, second = engine.asked[-2:]
+    assert first.budget_ms == 20
+    assert second == attrs.evolve(first, id=second.id, budget_ms=second.budget_ms)
+    assert second.budget_ms > 1000

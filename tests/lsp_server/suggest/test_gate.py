@@ -118,6 +118,22 @@ def test_a_start_ends_with_the_brackets_that_close_what_is_open(marked: str, las
     assert shown(one, Settings(gate=0.9), marked=marked) == ("abcdefgh", True), "a number is for all of the text"
 
 
+@pytest.mark.parametrize(
+    ("marked", "tokens", "text"),
+    [
+        ("y = ¦\n", ["abcdefgh", ";"], "abcdefgh;"),
+        ("y = len(¦\n", ["abcdefgh", ")", ";"], "abcdefgh);"),
+        ("y = len(¦\n", ["abcdefgh", ");"], "abcdefgh);"),
+        ("y = len(¦\n", ["abcdefgh", ";"], "abcdefgh"),
+    ],
+)
+def test_a_start_ends_with_the_semicolon_that_ends_its_line(marked: str, tokens: list[str], text: str) -> None:
+    one = attrs.evolve(candidate(tokens, [0.95, *[0.9] * (len(tokens) - 1)]), end_confidence=0.5)
+    assert shown(one, Settings(gate="normal"), marked=marked) == (text, True)
+    unsure = attrs.evolve(one, confidence=[0.95, *[0.65] * (len(tokens) - 1)])
+    assert shown(unsure, Settings(gate="normal"), marked=marked) == ("abcdefgh", True)
+
+
 def test_a_line_below_is_shown_if_it_adds_to_the_worth() -> None:
     tokens = ["abcde", ".def", "\nxyz = 1", "\n\n  abc = 2", "\nz"]
     lines = ["abcde.def", "\nxyz = 1", "\n\n  abc = 2", "\nz"]

@@ -1,9 +1,14 @@
 """The tokens of lines are remembered, within a bound."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import Regex, pre_tokenizers
+from tokenizers import Tokenizer as Bpe
+from tokenizers.models import BPE
 
-from engine.models.stock.token_bytes import PIECE, LineTokens
+from engine.models.left_to_right.gguf_tokenizer import PIECES
+from engine.models.stock.token_bytes import PIECE, LineTokens, parts_of
 
 
 class Tokenizer:
@@ -52,3 +57,34 @@ def test_the_older_lines_are_forgotten_first() -> None:
     assert tokenizer.read == []
     lines.of("0")
     assert tokenizer.read == ["0"]
+
+
+WHITE = st.lists(
+    st.sampled_from(["\n", " ", "  ", "\t", "\x0c", "\x1c", "\u2028", "\xa0", "a", ":", ")", "'s", "1", "é"])
+)
+
+
+def with_pieces_of(pre: str) -> Bpe:
+    tokenizer = Bpe(BPE())
+    splits = [pre_tokenizers.Split(Regex(pattern), behavior="isolated") for pattern in PIECES[pre]]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(splits)
+    return tokenizer
+
+
+@pytest.mark.parametrize("pre", PIECES)
+@given(texts=WHITE)
+def test_the_pieces_of_a_texts_parts_are_those_of_the_text(pre: str, texts: list[str]) -> None:
+    tokenizer, text = with_pieces_of(pre), "".join(texts)
+
+    def pieces(part: str) -> list[str]:
+        return [piece for piece, _ in tokenizer.pre_tokenizer.pre_tokenize_str(part)]
+
+    parts = parts_of(tokenizer)(text)
+    assert "".join(parts) == text
+    assert [piece for part in parts for piece in pieces(part)] == pieces(text)
+
+
+@pytest.mark.parametrize("pre", PIECES)
+def test_code_is_cut_into_its_lines(pre: str) -> None:
+    parts = parts_of(with_pieces_of(pre))("if a:\n    b()\n\n    c()")
+    assert [part.strip() for part in parts] == ["if a:", "b()", "c()"]
