@@ -154,14 +154,15 @@ def _model(
         licence=licence,
         parameters=weights.count,
         context_tokens=shape.context_tokens,
-        canvas_tokens=0 if adapter is None else adapter.canvas_tokens,
-        noise="none" if adapter is None else "absorbing",
+        canvas_tokens=0,
+        noise="none",
         device=runner.device,
         dtype=runner.dtype,
         reading_tokens=min(READING_TOKENS, shape.context_tokens),
         doubt=_DOUBT,
     )
-    return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, way.threads, shape, keep, key)
+    canvas = 0 if adapter is None else adapter.canvas_tokens
+    return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, way.threads, shape, canvas, keep, key)
 
 
 def adapter_key(shape: Shape, token_bytes: TokenBytes, weights: FileWeights) -> AdapterKey:

@@ -60,18 +60,22 @@ class LeftToRightModel(LeftToRightBase):
         specials: Specials,
         threads: int,
         shape: Shape,
+        canvas_tokens: int = 0,
         keep: Callable[[], None] | None = None,
         adapter_key: AdapterKey | None = None,
     ) -> None:
-        """keep: what `keep` shall do, once. adapter_key: where torch runs it, which can train an adapter."""
+        """canvas_tokens: of the canvases that an adapter drafts with. No fill is denoised: it was not trained for that.
+
+        keep: what `keep` shall do, once. adapter_key: where torch runs it, which can train an adapter.
+        """
         super().__init__(info, tokenizer, token_bytes, threads)
         self.runner = runner
         self.specials, self._capacity, self._keep = specials, shape.positions, keep
         self.adapter_key, self.end = adapter_key, specials.ends[0]
         # An adapter's mask comes after the tokens. Without one warm-up alone asks for a mask, and any token will do.
-        self.mask = shape.vocabulary if info.canvas_tokens else self.end
+        self.mask = shape.vocabulary if canvas_tokens else self.end
         self.default, self.canvas_use = DEFAULT, CanvasUse()
-        self.drafts = DraftPlanner(info.canvas_tokens, right=CANVAS_RIGHT)
+        self.canvas_tokens, self.drafts = canvas_tokens, DraftPlanner(canvas_tokens, right=CANVAS_RIGHT)
         self.memory_use: MemoryUse = "mixture" if specials.fim is None else "both"
         self._ends = np.array(specials.ends, np.int64)
         # 150,000 tokens are sorted while the warm-up's passes run, which need no interpreter.
@@ -115,7 +119,7 @@ class LeftToRightModel(LeftToRightBase):
     def start_fill(self, task: FillTask) -> Filling:
         self._check(task.strategy.rule)
         # What follows may be looked at after the fill, and a canvas comes after its last token.
-        beyond = max(FOLLOWS, self.info.canvas_tokens)
+        beyond = max(FOLLOWS, self.canvas_tokens)
         task = task.within(self._capacity - len(task.layout.context) - 2 - beyond)
         return start_stream_fill(self, task)
 

@@ -68,9 +68,9 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: change_tensor(path, "blocks.0.out.a", lambda found: found[:8]),
         r"blocks.0.out.a is \[8, 192\] in int8, not \[24, 192\]",
     ),
-    "no number": (lambda path: change_tensor(path, "mask", lambda found: found * np.float32(np.nan)), "not finite"),
+    "no number": (lambda path: change_tensor(path, "mask", lambda found: np.full_like(found, np.nan)), "not finite"),
     "no scale": (
-        lambda path: change_tensor(path, "blocks.0.qkv.b.scale", lambda found: found * np.float16(np.inf)),
+        lambda path: change_tensor(path, "blocks.0.qkv.b.scale", lambda found: np.full_like(found, np.inf)),
         "not finite",
     ),
     "another width": (lambda path: change_tensor(path, "mask", lambda found: found[:5]), r"mask is \[5\]"),

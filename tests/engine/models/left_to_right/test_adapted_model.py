@@ -64,10 +64,10 @@ def logits(model: LeftToRightModel, mask: int) -> Floats:
 def test_an_adapter_beside_a_gguf_gives_it_a_canvas_and_leaves_its_text(tiny: TinyNetwork, tmp_path: Path) -> None:
     path = tiny.save_gguf(tmp_path / "tiny.gguf")
     without = load_gguf(path, 1)
-    assert (without.info.canvas_tokens, without.info.noise) == (0, "none")
+    assert without.canvas_tokens == 0
     write_adapter(path, tmp_path / ADAPTER_FILE)
     model = load_gguf(path, 1)
-    assert (model.info.canvas_tokens, model.info.noise, model.mask) == (8, "absorbing", VOCABULARY)
+    assert (model.canvas_tokens, model.mask) == (8, VOCABULARY)
     assert np.array_equal(logits(model, model.mask)[:2], logits(without, 0)[:2])
     expected = written(without, FillStrategy("left-to-right"))
     assert written(without) == expected
@@ -101,14 +101,14 @@ def test_the_adapter_of_a_folder_is_beside_its_weights_or_where_the_notes_say(tm
 
     expected = written(load())
     write_adapter(folder, folder / ADAPTER_FILE)
-    assert load().info.canvas_tokens == 8
+    assert load().canvas_tokens == 8
     assert written(load()) == expected
     shutil.move(folder / ADAPTER_FILE, folder / "drafts.safetensors")
     (folder / "midspan.json").write_text(json.dumps({"adapter": "drafts.safetensors"}))
-    assert load().info.canvas_tokens == 8
+    assert load().canvas_tokens == 8
     (folder / "midspan.json").write_text(json.dumps({"adapter": "none.safetensors"}))
     (folder / "drafts.safetensors").unlink()
-    assert load().info.canvas_tokens == 0
+    assert load().canvas_tokens == 0
 
 
 def test_a_mixing_network_in_a_folder_is_none_of_its_weights(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_model_runs_without_an_adapter_that_is_not_its_own_and_the_log_says_so
             weight.data = weight.data * 1.25
         write_adapter(other.save_gguf(tmp_path / "other.gguf"), tmp_path / ADAPTER_FILE)
     model = load_gguf(path, 1)
-    assert model.info.canvas_tokens == 0
+    assert model.canvas_tokens == 0
     assert written(model) == expected
     (line,) = [record.getMessage() for record in caplog.records if "adapter" in record.getMessage()]
     assert line.startswith(f"the adapter {tmp_path / ADAPTER_FILE} is not used: ")
