@@ -25,6 +25,7 @@ from engine.models.left_to_right.frequent import FOLDER as FREQUENT
 from engine.models.left_to_right.frequent import MOST_FREQUENT, save_frequent
 from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header
 from engine.models.stock.token_bytes import load_tokenizer
+from engine.training.adapt import train_adapter
 from engine.training.checkpoint import PARENT, begin_again, save
 from engine.training.config import Config, load_config
 from engine.training.convert import SPECIALS, converted, counted, fetch_parent, read_parent, tokenizer_of
@@ -276,6 +277,33 @@ def frequent(
     save_frequent(tokenizer, counts, most, target)
     share = np.sort(counts)[::-1][:most].sum() / max(1, counts.sum())
     typer.echo(f"{most} of the {int((counts > 0).sum())} tokens that come cover {share:.2%} of {int(counts.sum())}")
+
+
+@app.command("adapt")
+def adapt(
+    model: Annotated[str, typer.Argument(help="A left-to-right model: its name, a GGUF, or a folder of safetensors.")],
+    code: Annotated[
+        Path, typer.Option(help="A folder with source files, or a corpus of `midspan train`.", exists=True)
+    ],
+    work: Annotated[Path, typer.Option("--work", help="Where the checkpoint, the metrics and the adapter go.")],
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="Plan the whole training for this many minutes; a run continues.")
+    ] = 120,
+    session: Annotated[
+        float | None, typer.Option(help="Stop this session after this many minutes; the next one continues.")
+    ] = None,
+    held_out: Annotated[
+        Path | None,
+        typer.Option(help="Other code for the figures; by default every twentieth file of CODE.", exists=True),
+    ] = None,
+    rank: Annotated[int, typer.Option(min=1, help="Of the additions: 64 at most.")] = 32,
+) -> None:
+    """Give a left-to-right model a canvas: it then drafts several tokens a pass, and writes what it wrote before.
+
+    The adapter is WORK/midspan-adapter.safetensors. Copy it beside the GGUF, or into the model's folder.
+    """
+    path = train_adapter(model, work, code, minutes, session, held_out, rank)
+    typer.echo(f"adapter written to {path}; copy it beside the model: docs/training.md")
 
 
 @app.command("sudoku")
