@@ -6,6 +6,7 @@ Held-out packages can be workspaces: what an engine knows of a package whose fil
 import asyncio
 from collections.abc import Sequence
 
+import attrs
 import numpy as np
 
 from engine.corpus.corpus import packages
@@ -55,10 +56,12 @@ async def measure(
         async with free:
             reference = Reference(task.hole)
             if timed:
-                await scheduler.submit(task.fill(FillStrategy("threshold", 1)), None).result
+                await scheduler.submit(attrs.evolve(task.fill(strategies[0]), only_read=True), None).result
             rows = []
-            for strategy in strategies:
-                filled = await scheduler.submit(task.fill(strategy), None).result
+            for owner, strategy in enumerate(
+                strategies, 1
+            ):  # An owner's last text would be the next one's first draft.
+                filled = await scheduler.submit(task.fill(strategy), None, owner).result
                 rows.append(judge(task, strategy, filled, reference, timed))
             return rows
 

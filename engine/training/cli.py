@@ -15,8 +15,16 @@ from engine.corpus.languages import MARKUP
 from engine.evaluation import humaneval as humaneval_set
 from engine.evaluation.calibration import draw_calibration, judged_fills
 from engine.evaluation.measure import measure_held_out
-from engine.evaluation.rows import DENOISE, VERIFY, write_rows
-from engine.evaluation.summary import calibration_table, fill_tables, speed_table, speeds, summarize
+from engine.evaluation.rows import DENOISE, VERIFY, strategies_of, write_rows
+from engine.evaluation.summary import (
+    accepted_an_iteration,
+    calibration_table,
+    fill_tables,
+    same_as_twin,
+    speed_table,
+    speeds,
+    summarize,
+)
 from engine.library.gguf_file import read_header
 from engine.memory.mixing_network import MIXING_FILE
 from engine.models import load as registry
@@ -221,7 +229,7 @@ def evaluate_model(
     files = corpora.load(work / "corpus", "held-out")
     languages = language or sorted({file.language for file in files} - MARKUP)
     model = registry.load(model_name)
-    fills = measure_held_out(model, files, languages, kind or ["rest of line", "lines"], count)
+    fills = measure_held_out(model, files, languages, kind or ["rest of line", "lines"], count, strategies_of(model))
     for path in humaneval or []:
         fills += asyncio.run(humaneval_set.solve(model, humaneval_set.draw(humaneval_set.load(path), count, count)))
     if rows is not None:
@@ -230,6 +238,9 @@ def evaluate_model(
     for table in fill_tables(summarize(fills)):
         console.print(table)
     console.print(speed_table([speed for strategy in (DENOISE, VERIFY) for speed in speeds(fills, strategy)]))
+    same, holes = same_as_twin(fills)
+    passes = accepted_an_iteration(fills)
+    console.print(f"verify: {passes} tokens a pass, and the text of left to right in {same} of {holes} holes")
     judged = judged_fills(fills)
     console.print(calibration_table(judged, "Confidence, all languages, rest of line"))
     if plot is not None:

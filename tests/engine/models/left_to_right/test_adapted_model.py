@@ -12,6 +12,10 @@ from support.fill_tasks import run_to_end, started
 from support.gguf_files import SHAPES, VOCABULARY, TinyNetwork, tiny_network
 from support.kernel_passes import random_adapter, skip_without
 
+from engine.corpus.languages import File
+from engine.evaluation.measure import measure
+from engine.evaluation.rows import TWIN, VERIFY, held_out, strategies_of
+from engine.evaluation.summary import accepted_an_iteration, same_as_twin
 from engine.fill.interface import FillStrategy
 from engine.fill.stream import StreamPass
 from engine.models.embedded.adapter import ADAPTER_FILE, Adapter
@@ -149,3 +153,15 @@ def test_a_fill_near_the_end_of_the_context_has_room_for_its_canvas(tmp_path: Pa
     fill = attrs.evolve(FILL, prefix="value = 1\n" * 4000, max_tokens=500)
     filling = run_to_end(model, started(model, fill, model.default))
     assert filling.finish is not None
+
+
+async def test_an_evaluation_finds_the_same_texts_and_no_draft_of_another_strategys_text(tmp_path: Path) -> None:
+    path = tiny_network("qwen2").save_gguf(tmp_path / "tiny.gguf")
+    tasks = held_out(
+        [File("total.py", "python", "def total(value):\n    return value + 1\n\n\n" * 9)], "python", "lines", 3
+    )
+    without = await measure(load_gguf(path, 1), tasks, strategies_of(load_gguf(path, 1), (TWIN, VERIFY)))
+    assert accepted_an_iteration(without) == 1.0
+    write_adapter(path, tmp_path / ADAPTER_FILE)
+    rows = await measure(load_gguf(path, 1), tasks, (TWIN, VERIFY))
+    assert same_as_twin(rows) == same_as_twin(without) == (3, 3)
