@@ -54,16 +54,22 @@ HELD_OUT_HOLES, HELD_OUT_SHARE = 12, 20
 """Holes for the held-out figures. Without a folder of its own, one of so many files is held out."""
 PREFIX, SUFFIX, MIDDLE = (200, 1600), (0, 600), (160, 800)
 """Characters of a hole's texts, from and to."""
+MIDDLE_TOKENS = 240
+"""Tokens of a middle at most: fewer than a network has positions after its longest context."""
 BLOCK = 64
 """Tokens."""
 SLOWER = 2.0
 """A step counts as so many times the fastest at most: beside other programs a run takes longer, and learns as much."""
 
 
-def code_of(folder: Path, split: corpora.Split = "train") -> list[File]:
-    """Return the code in a folder of source files, or in a corpus that `midspan train` made. Raises CorpusError."""
-    if (folder / f"{split}.msgpack").exists():
-        files = corpora.load(folder, split)
+def code_of(folder: Path, *splits: corpora.Split) -> list[File]:
+    """Return the code in a folder of source files, or in the first split there is of a corpus of `midspan train`.
+
+    Raises CorpusError.
+    """
+    packed = [split for split in splits if (folder / f"{split}.msgpack").exists()]
+    if packed:
+        files = corpora.load(folder, packed[0])
     else:
         paths = [Path(root, name) for root, _, names in os.walk(folder) for name in names]
         read = ((str(path.relative_to(folder)), path) for path in sorted(paths) if path.is_file())
@@ -111,7 +117,8 @@ class Examples:
         )
         layout = self._model.lay_out(fill)
         read = [*layout.context, layout.anchor]
-        middle = self._model.tokenizer.encode(layout.typed + text[start:end], add_special_tokens=False).ids
+        whole = self._model.tokenizer.encode(layout.typed + text[start:end], add_special_tokens=False).ids
+        middle = whole[:MIDDLE_TOKENS]
         places = range(len(read) - 1, len(read) + len(middle) - MASKS - 1)
         if len(places) < MASKS:
             return None
@@ -339,9 +346,9 @@ def train_adapter(
     """
     if not 1 <= rank <= MOST_RANK:
         raise ModelError(f"the rank is {rank}; the kernel runs 1 to {MOST_RANK}")
-    learned = code_of(code)
+    learned = code_of(code, "train")
     if held_out is not None:
-        judged = code_of(held_out, "judge")
+        judged = code_of(held_out, "judge", "held-out")
     else:
         judged = learned[::HELD_OUT_SHARE]
         learned = [file for number, file in enumerate(learned) if number % HELD_OUT_SHARE] or judged

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import attrs
+import msgpack
 import pytest
 import torch
 from support.fill_tasks import run_to_end, started
@@ -16,7 +18,17 @@ from engine.models.left_to_right.load import load_gguf
 from engine.models.left_to_right.model import LeftToRightModel
 from engine.protocol.messages import Fill
 from engine.training import adapt
-from engine.training.adapt import CHECKPOINT, MASKS, Examples, Progress, Run, code_of, frozen_model, train_adapter
+from engine.training.adapt import (
+    CHECKPOINT,
+    MASKS,
+    MIDDLE_TOKENS,
+    Examples,
+    Progress,
+    Run,
+    code_of,
+    frozen_model,
+    train_adapter,
+)
 from engine.training.checkpoint import CheckpointError
 
 FUNCTION = """def total(values):
@@ -159,6 +171,22 @@ def test_a_full_disk_ends_a_run_in_one_line_and_the_checkpoint_stays(code: Path,
         train_adapter(str(path), work, code, minutes=60, session=1e-9)
     assert (work / CHECKPOINT).read_bytes() == before
     train_adapter(str(path), work, code, minutes=60, session=1e-9)
+
+
+def test_a_packed_corpus_is_read_by_its_splits(tmp_path: Path) -> None:
+    rows = [attrs.astuple(file) for file in FILES]
+    (tmp_path / "held-out.msgpack").write_bytes(msgpack.packb(rows))
+    assert code_of(tmp_path, "judge", "held-out") == FILES
+    (tmp_path / "judge.msgpack").write_bytes(msgpack.packb(rows * 2))
+    assert code_of(tmp_path, "judge", "held-out") == FILES * 2
+
+
+def test_a_long_middle_is_cut_to_what_the_network_has_positions_for(tmp_path: Path) -> None:
+    model = load_gguf(tiny_network("qwen2").save_gguf(tmp_path / "tiny.gguf"), 1)
+    examples = Examples(model, [File("names.py", "python", "名前 = '値'\n" * 900)], 1)
+    longest = max(len(examples.draw().tokens) for _ in range(20))
+    assert longest > MIDDLE_TOKENS
+    assert longest <= model.info.reading_tokens + MIDDLE_TOKENS
 
 
 def test_what_cannot_be_trained_is_refused_in_one_line(code: Path, tmp_path: Path) -> None:
