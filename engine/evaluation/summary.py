@@ -120,6 +120,13 @@ def accepted_an_iteration(rows: Iterable[Row]) -> float:
     return round(steps[TWIN.name] / steps[VERIFY.name], 3) if steps[VERIFY.name] else 0.0
 
 
+def same_as_twin(rows: Iterable[Row]) -> tuple[int, int]:
+    """Return in how many holes draft and verify wrote the text of left to right, and how many there are."""
+    texts = {(row.strategy, row.hole): row.text for row in rows}
+    verified = [(hole, text) for (strategy, hole), text in texts.items() if strategy == VERIFY.name]
+    return sum(text == texts.get((TWIN.name, hole)) for hole, text in verified), len(verified)
+
+
 @attrs.frozen
 class SuffixGain:
     """Exact matches of the same holes with the code after the cursor and without; `ratio` is None if both are 0."""

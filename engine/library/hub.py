@@ -27,13 +27,12 @@ from engine.bounds import HUB_LIST_S, HUB_S, LONGEST_NAME, MOST_HUB_BYTES, MOST_
 from engine.errors import ModelError
 from engine.json_file import parse_small_json
 from engine.library.catalog import CatalogModel
+from engine.library.weights_header import OUR_OWN
 from engine.reading import is_inside
 
 WEIGHTS = ".safetensors"
 _PULLED_SUFFIXES = (WEIGHTS, ".json", ".jinja", ".txt", ".md")
 _PULLED_NAMES = re.compile(r"(?:LICENSE|NOTICE)[\w-]*|tokenizer\.model(?:\.v\d+)?")
-_OUR_OWN = re.compile(r"(?i)midspan.*|memory\.safetensors")
-"""Our records, a user's notes and the mixing network of a model: a repository must not bring its own."""
 _COMMIT = re.compile("[0-9a-f]{40,64}")
 _TEMPORARY = (408, 429, 500, 502, 503, 504)
 
@@ -156,7 +155,7 @@ def is_pulled_file(name: str, with_weights: bool = True) -> bool:
     """Whether a pull includes this file of a repository. Code and files in folders are never pulled."""
     if not is_inside(name) or len(name) > LONGEST_NAME or "/" in name or "\\" in name or name.startswith("."):
         return False
-    if _OUR_OWN.fullmatch(name) or (name.endswith(WEIGHTS) and not with_weights):
+    if OUR_OWN.fullmatch(name) or (name.endswith(WEIGHTS) and not with_weights):
         return False
     return name.endswith(_PULLED_SUFFIXES) or _PULLED_NAMES.fullmatch(name) is not None
 

@@ -73,9 +73,18 @@ def read_weights() -> WeightsHeader:
     return read_safetensors(folder / "model.safetensors")
 
 
+OUR_OWN = re.compile(r"(?i)midspan.*|memory\.safetensors")
+"""Our records, a user's notes, an adapter and the mixing network of a model: a repository must not bring its own."""
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """Return the safetensors of a folder that are a model's."""
+    return sorted(path for path in folder.glob("*.safetensors") if not OUR_OWN.fullmatch(path.name))
+
+
 def read_folder(folder: Path) -> WeightsHeader:
     """Count the parameters in the safetensors files of `folder`. Raises ModelError for a bad file and for no file."""
-    paths = sorted(folder.glob("*.safetensors"))
+    paths = weight_files(folder)
     if not paths:
         raise ModelError(f"there is no .safetensors file in {folder}; Midspan reads no other format")
     return read_files(paths)

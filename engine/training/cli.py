@@ -16,8 +16,16 @@ from engine.errors import ModelError
 from engine.evaluation import humaneval as humaneval_set
 from engine.evaluation.calibration import draw_calibration, judged_fills
 from engine.evaluation.measure import measure_held_out
-from engine.evaluation.rows import DENOISE, VERIFY, write_rows
-from engine.evaluation.summary import calibration_table, fill_tables, speed_table, speeds, summarize
+from engine.evaluation.rows import DENOISE, VERIFY, strategies_of, write_rows
+from engine.evaluation.summary import (
+    accepted_an_iteration,
+    calibration_table,
+    fill_tables,
+    same_as_twin,
+    speed_table,
+    speeds,
+    summarize,
+)
 from engine.library.gguf_file import read_header
 from engine.library.resolve import folder_of
 from engine.memory.mixing_network import MIXING_FILE
@@ -29,6 +37,7 @@ from engine.models.left_to_right.frequent import MOST_FREQUENT, save_frequent
 from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header
 from engine.models.left_to_right.model import LeftToRightModel
 from engine.models.stock.token_bytes import load_tokenizer
+from engine.training.adapt import train_adapter
 from engine.training.checkpoint import PARENT, begin_again, save
 from engine.training.config import Config, load_config
 from engine.training.convert import SPECIALS, converted, counted, fetch_parent, read_parent, tokenizer_of
@@ -225,7 +234,7 @@ def evaluate_model(
     files = corpora.load(work / "corpus", "held-out")
     languages = language or sorted({file.language for file in files} - MARKUP)
     model = registry.load(model_name)
-    fills = measure_held_out(model, files, languages, kind or ["rest of line", "lines"], count)
+    fills = measure_held_out(model, files, languages, kind or ["rest of line", "lines"], count, strategies_of(model))
     for path in humaneval or []:
         fills += asyncio.run(humaneval_set.solve(model, humaneval_set.draw(humaneval_set.load(path), count, count)))
     if rows is not None:
@@ -234,6 +243,9 @@ def evaluate_model(
     for table in fill_tables(summarize(fills)):
         console.print(table)
     console.print(speed_table([speed for strategy in (DENOISE, VERIFY) for speed in speeds(fills, strategy)]))
+    same, holes = same_as_twin(fills)
+    passes = accepted_an_iteration(fills)
+    console.print(f"verify: {passes} tokens a pass, and the text of left to right in {same} of {holes} holes")
     judged = judged_fills(fills)
     console.print(calibration_table(judged, "Confidence, all languages, rest of line"))
     if plot is not None:
@@ -306,6 +318,33 @@ def fit(
     typer.echo(
         f"doubt {fitted.doubt:g}, kept in {place}; remove it to undo this. `midspan engine stop` for it to count"
     )
+
+
+@app.command("adapt")
+def adapt(
+    model: Annotated[str, typer.Argument(help="A left-to-right model: its name, a GGUF, or a folder of safetensors.")],
+    code: Annotated[
+        Path, typer.Option(help="A folder with source files, or a corpus of `midspan train`.", exists=True)
+    ],
+    work: Annotated[Path, typer.Option("--work", help="Where the checkpoint, the metrics and the adapter go.")],
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="Plan the whole training for this many minutes; a run continues.")
+    ] = 120,
+    session: Annotated[
+        float | None, typer.Option(help="Stop this session after this many minutes; the next one continues.")
+    ] = None,
+    held_out: Annotated[
+        Path | None,
+        typer.Option(help="Other code for the figures; by default every twentieth file of CODE.", exists=True),
+    ] = None,
+    rank: Annotated[int, typer.Option(min=1, help="Of the additions: 64 at most.")] = 32,
+) -> None:
+    """Give a left-to-right model a canvas: it then drafts several tokens a pass, and writes what it wrote before.
+
+    The adapter is WORK/midspan-adapter.safetensors. Copy it beside the GGUF, or into the model's folder.
+    """
+    path = train_adapter(model, work, code, minutes, session, held_out, rank)
+    typer.echo(f"adapter written to {path}; copy it beside the model: docs/training.md")
 
 
 @app.command("sudoku")

@@ -67,7 +67,6 @@ ALLOWED: dict[str, dict[str, str]] = {
         "engine/library/resolve.py": "Ollama's and LM Studio's folders, bounded",
         "engine/library/store.py": "our own models",
         "engine/library/weights_header.py": "a model's folder",
-        "engine/models/left_to_right/load.py": "a model's folder",
         "engine/models/stock/network.py": "a model's folder",
         "engine/play/folder.py": "asks only whether the folder can be read",
         "lsp_server/refactor/save.py": "our own journals",

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engine.models.embedded.adapter import Adapter, LowRank, Rounded, sides_of
 from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass, SlabContext
 from engine.models.embedded.runner import kernel_paths
 from engine.models.embedded.shape import GROUP, Floats, Shape
@@ -132,6 +133,23 @@ def random_weights(shape: Shape, storage: Storage = "int4", seed: int = 0) -> We
         else:
             stored[name], stored[name + SCALE] = quantize_int8(dense)
     return Weights(stored)
+
+
+def random_adapter(shape: Shape, rank: int = 24, seed: int = 5) -> Adapter:
+    """Return an adapter whose additions are as large as the products of random_weights."""
+    rng = np.random.default_rng(seed)
+
+    def matrix(outputs: int, inputs: int) -> Rounded:
+        return Rounded.of(rng.normal(0, 1 / inputs**0.5, (outputs, inputs)).astype(np.float32))
+
+    layers = [
+        {
+            name: LowRank(matrix(rank, inputs), matrix(outputs, rank))
+            for name, (outputs, inputs) in sides_of(shape).items()
+        }
+        for _ in range(shape.layers)
+    ]
+    return Adapter(rank, 8, rng.normal(0, 1, shape.width).astype(np.float32), layers)
 
 
 def random_rows(shape: Shape, count: int, start: int, seed: int = 0) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.models.embedded.adapter import MOST_RANK, Adapter
 from engine.models.embedded.shape import Floats, Shape, rope_angles
 from engine.models.embedded.weights import Weights
 
@@ -108,6 +109,10 @@ class HostPass(Protocol):
         """
         ...
 
+    def adapt(self, adapter: Adapter) -> None:
+        """Let canvas rows take an adapter's additions from now on, and the token after the last one be its mask."""
+        ...
+
     def reuse(self, logits: Floats) -> None:
         """Take logits back that nobody looks at any more, for a later pass."""
         ...
@@ -123,23 +128,49 @@ class NumpyPass:
         self._shape = shape
         self._cosine, self._sine = rope_angles(shape, shape.positions)
         self._weights = {name: self._dense(weights, name) for name in weights.names}
+        self._adapter: Adapter | None = None
 
     def run(self, numbers: Ids, holes: Sequence[Hole], wanted: Ids) -> Floats:
         tokens, positions = numbers
-        rows = self._weights["embed.weight"][tokens]
+        rows, canvas = self._entered(tokens), _canvas_rows(holes)
         for layer in range(self._shape.layers):
             block = f"blocks.{layer}"
-            qkv = self._multiply(f"{block}.qkv", self._normalized(f"{block}.norm", rows))
+            qkv = self._product(layer, "qkv", self._normalized(f"{block}.norm", rows), canvas)
             if self._shape.biased:
                 qkv = qkv + self._weights[f"{block}.qkv.bias"]
-            rows = rows + self._multiply(f"{block}.out", self._attention(layer, qkv, positions, holes))
-            hidden = self._multiply(f"{block}.gate_up", self._normalized(f"{block}.feed_norm", rows))
+            rows = rows + self._product(layer, "out", self._attention(layer, qkv, positions, holes), canvas)
+            hidden = self._product(layer, "gate_up", self._normalized(f"{block}.feed_norm", rows), canvas)
             gate, up = np.split(hidden, 2, axis=1)
-            rows = rows + self._multiply(f"{block}.down", _silu(gate) * up)
+            rows = rows + self._product(layer, "down", _silu(gate) * up, canvas)
         return self._multiply("embed" if self._shape.tied else "head", self._normalized("norm", rows[wanted]))
+
+    def adapt(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+        for layer, products in enumerate(adapter.layers):
+            for product, low in products.items():
+                name, rest = f"blocks.{layer}.{product}", (0, MOST_RANK - adapter.rank)
+                self._weights[f"{name}.a.weight"] = np.pad(low.a.dense(), (rest, (0, 0)))
+                self._weights[f"{name}.b.weight"] = np.pad(low.b.dense(), ((0, 0), rest))
 
     def reuse(self, logits: Floats) -> None:
         pass
+
+    def _entered(self, tokens: Ids) -> Floats:
+        """Return the rows that tokens enter with."""
+        embedding = self._weights["embed.weight"]
+        if self._adapter is None:
+            return embedding[tokens]
+        rows = embedding[np.minimum(tokens, len(embedding) - 1)]
+        rows[tokens == len(embedding)] = self._adapter.mask
+        return rows
+
+    def _product(self, layer: int, product: str, rows: Floats, canvas: Ids) -> Floats:
+        """Return a product of a layer, with what an adapter adds to the canvas rows."""
+        name = f"blocks.{layer}.{product}"
+        result = self._multiply(name, rows)
+        if self._adapter is not None and len(canvas):
+            result[canvas] += self._multiply(f"{name}.b", self._multiply(f"{name}.a", rows[canvas]))
+        return result
 
     def _dense(self, weights: Weights, name: str) -> Floats:
         return weights.dense(name)
@@ -199,6 +230,13 @@ class NumpyPass:
         shares /= shares.sum(-1, keepdims=True)
         mixed: Floats = (shares @ values[:, None, :end]).transpose(2, 0, 1, 3).reshape(hole.rows, -1)
         return mixed
+
+
+def _canvas_rows(holes: Sequence[Hole]) -> Ids:
+    """Return the indices of the canvas rows of all holes together."""
+    firsts = np.cumsum([0, *(hole.rows for hole in holes)])
+    parts = [np.arange(first + hole.append, first + hole.rows) for first, hole in zip(firsts, holes, strict=False)]
+    return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
 def _silu(rows: Floats) -> Floats:

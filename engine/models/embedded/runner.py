@@ -18,6 +18,7 @@ from engine.fill.interface import Context, expect_type
 from engine.fill.sampler import NEVER, Predictions, Query, keep_only
 from engine.fill.stream import StreamPass
 from engine.library.store import sha256_of
+from engine.models.embedded.adapter import MOST_RANK, Adapter
 from engine.models.embedded.numpy_pass import Hole, HostPass, Ids, NumpyPass, SlabContext
 from engine.models.embedded.shape import Floats, Shape, rope_angles
 from engine.models.embedded.weights import Blocks, Packed, Weights
@@ -93,6 +94,14 @@ class KernelPass:
         while count := self._network.packed(number, start, piece):
             yield piece[:count]
             start += count
+
+    def adapt(self, adapter: Adapter) -> None:
+        products = [low for layer in adapter.layers for low in layer.values()]
+        taken: list[Taken] = [adapter.mask]
+        for low in products:
+            taken += low.a.padded(MOST_RANK, low.a.values.shape[1])
+            taken += low.b.padded(low.b.values.shape[0], MOST_RANK)
+        self._network.adapt(taken)
 
     def reuse(self, logits: Floats) -> None:
         if logits.nbytes <= _MOST_SPARE and isinstance(logits.base, np.ndarray):

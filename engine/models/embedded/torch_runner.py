@@ -24,7 +24,8 @@ from engine.models.cuda_graphs.slots import (
     affordable_capacity,
     capacity_for,
 )
-from engine.models.embedded.network import Network
+from engine.models.embedded.adapter import Adapter
+from engine.models.embedded.network import CanvasAdapter, Network
 from engine.models.embedded.numpy_pass import Ids
 from engine.models.embedded.runner import FIELDS, pack_rows, wanted_rows
 from engine.models.embedded.shape import Floats, Shape
@@ -45,7 +46,7 @@ class StreamStep:
     def __init__(self, network: Network, slots: Slots, bucket: RowBucket) -> None:
         self._network, self._slots, self._bucket = network, slots, bucket
         rows = bucket.slots * bucket.rows
-        self._sizes = [FIELDS * rows, rows, rows, bucket.slots, bucket.slots * bucket.wanted]
+        self._sizes = [FIELDS * rows, rows, rows, rows, bucket.slots, bucket.slots * bucket.wanted]
         self._numbers = torch.zeros(sum(self._sizes), dtype=torch.long, device=slots.layers[0].device)
 
     def fill(self, rows: Ids, passes: Sequence[StreamPass], starts: Sequence[int], places: Sequence[int]) -> None:
@@ -55,7 +56,7 @@ class StreamStep:
         fields = np.zeros((FIELDS, bucket.slots, bucket.rows), np.int64)
         begins = np.zeros((bucket.slots, bucket.rows), np.int64)
         ends = np.full((bucket.slots, bucket.rows), bucket.rows, np.int64)
-        lengths = np.zeros(bucket.slots, np.int64)
+        canvas, lengths = np.zeros((bucket.slots, bucket.rows), np.int64), np.zeros(bucket.slots, np.int64)
         wanted = np.zeros((bucket.slots, bucket.wanted), np.int64)
         at = 0
         for item, start, place in zip(passes, starts, places, strict=True):
@@ -64,23 +65,26 @@ class StreamStep:
             ends[place] = start + item.rows
             ends[place, : len(item.append)] = np.arange(start + 1, start + 1 + len(item.append))
             ends[place, item.rows :] = start + bucket.rows
+            canvas[place, len(item.append) : item.rows] = 1
             wanted[place, : len(item.wanted)] = [place * bucket.rows + row for row in item.wanted]
             at += item.rows
-        numbers = np.concatenate([part.ravel() for part in (fields, begins, ends, lengths, wanted)])
+        numbers = np.concatenate([part.ravel() for part in (fields, begins, ends, canvas, lengths, wanted)])
         self._numbers.copy_(torch.from_numpy(numbers))
 
     def compute(self) -> Tensor:
         bucket = self._bucket
-        fields, begins, ends, lengths, wanted = torch.split(self._numbers, self._sizes)
+        fields, begins, ends, canvas, lengths, wanted = torch.split(self._numbers, self._sizes)
         shape = (bucket.slots, bucket.rows)
-        begins = begins.view(shape)
-        attention = SlotAttention(self._slots, Sight(lengths, begins, ends.view(shape), begins), bucket.capacity)
+        network = self._network
+        on_canvas = None if network.adapter is None else canvas[:, None].to(network.embed.weight.dtype)
+        begins, ends = begins.view(shape), ends.view(shape)
+        attention = SlotAttention(self._slots, Sight(lengths, begins, ends, begins), bucket.capacity)
         tokens, positions = fields.view(FIELDS, -1)
 
         def attend(layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
             return attention.mix(layer, query, key, value, None)
 
-        return self._network.logits(self._network.trunk(tokens, positions, attend)[wanted])
+        return network.logits(network.trunk(tokens, positions, attend, on_canvas)[wanted])
 
 
 class CapturedStreams:
@@ -171,6 +175,13 @@ class TorchRunner:
         _store_by_columns(network)
         return cls(network, torch.device(device), forbidden, continuing)
 
+    def adapt(self, adapter: Adapter) -> None:
+        """Let canvas rows take an adapter's additions from now on."""
+        weight = self.network.embed.weight
+        module = CanvasAdapter(self.network.shape, adapter.rank)
+        module.take(adapter)
+        self.network.adapter = module.to(weight.device, weight.dtype).requires_grad_(False)
+
     def new_context(self) -> KeyValues:
         shape = self.network.shape
         size = (shape.layers, 2, shape.key_heads, shape.positions, shape.head_width)
@@ -206,7 +217,12 @@ class TorchRunner:
             mixed = attention.attend(layer, query[:count], key[:count], value[:count])
             return F.pad(mixed, (0, 0, 0, 0, 0, len(query) - count))
 
-        rows = self.network.trunk(tokens, positions, attend)
+        on_canvas = None
+        if any(item.canvas for item in passes):
+            flags = [float(row >= len(item.append)) for item in passes for row in range(item.rows)]
+            padded = F.pad(torch.tensor(flags, dtype=self._dtype), (0, -count % self._block))
+            on_canvas = padded[:, None].to(self._device)
+        rows = self.network.trunk(tokens, positions, attend, on_canvas)
         wanted = wanted_rows(passes)
         chosen = torch.tensor(wanted + [0] * (-len(wanted) % self._block), dtype=torch.long, device=self._device)
         return self.network.logits(rows[chosen])[: len(wanted)]

@@ -3,6 +3,8 @@
 Torch is imported for a GPU only, or where fp32 or bf16 is asked for.
 """
 
+import hashlib
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from engine.library.gguf_file import GgufHeader, read_header
 from engine.library.packed_weights import PackedWeights
 from engine.library.precision_names import TORCH_PRECISIONS, PrecisionSetting
 from engine.library.resolve import known_model
+from engine.library.weights_header import weight_files
+from engine.models.embedded.adapter import ADAPTER_FILE, Adapter, AdapterKey
 from engine.models.embedded.numpy_pass import HostPass
 from engine.models.embedded.runner import HostRunner, KernelPass, Runner, host_pass, kernel_digest, kernel_paths
 from engine.models.embedded.shape import Shape
@@ -38,6 +42,7 @@ CONTEXT_TOKENS, READING_TOKENS = 2048, 1024
 """The most tokens of a context, and how many of them are read while somebody types: each costs time on a CPU."""
 KERNEL_PRECISIONS: dict[str, bool | None] = {"auto": None, "int4": True, "int8": False}
 """What the kernel runs in, and FileWeights.in_four_bits for it."""
+_log = logging.getLogger(__name__)
 _OTHER_BYTES = 200_000_000
 """What is needed besides the weights: rows, contexts, the tokenizer, and a matrix while it is packed."""
 
@@ -82,8 +87,8 @@ def load_gguf(
         raise ModelError(f"{path} cannot be run: {error}") from None
     except KeyError:
         raise ModelError(f"{path} cannot be run: its tokenizer is not a byte-level BPE") from None
-    licence = header.text("general.license", "unknown")
-    return _model(path, packed, weights, shape, tokenizer, token_bytes, specials, _name(header), licence, way, head)
+    licence, name, beside = header.text("general.license", "unknown"), _name(header), path.with_name(ADAPTER_FILE)
+    return _model(path, packed, weights, shape, tokenizer, token_bytes, specials, name, licence, way, head, beside)
 
 
 def _with_head(shape: Shape, texts: list[str], specials: Specials) -> tuple[Shape, NDArray[np.int64] | None]:
@@ -128,15 +133,20 @@ def _model(
     licence: str,
     way: _Way,
     head: NDArray[np.int64] | None,
+    beside: Path,
 ) -> LeftToRightModel:
+    """beside: where an adapter may be."""
     nothing = (token for token, text in enumerate(token_bytes.bytes) if not text)
     beyond = range(len(token_bytes.bytes), shape.vocabulary)
     never = sorted({*nothing, *beyond}.difference(specials.ends))
-    keep = None
+    keep, key, adapter = None, None, _adapter(beside, shape, token_bytes, weights)
     if way.in_torch:
-        runner = _torch_runner(weights, shape, way, never, token_bytes.continuing_words())
+        key = adapter_key(shape, token_bytes, weights)
+        runner = _torch_runner(weights, shape, way, never, token_bytes.continuing_words(), adapter)
     else:
         host, keep = _host(packed, weights, shape, way.threads)
+        if adapter is not None:
+            host.adapt(adapter)
         runner = HostRunner(host, weights, shape, never, token_bytes.continuing_words(), head)
     info = ModelInfo(
         name=name,
@@ -151,7 +161,25 @@ def _model(
         reading_tokens=min(READING_TOKENS, shape.context_tokens),
         doubt=doubt_of(source),
     )
-    return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, way.threads, shape.positions, keep)
+    canvas = 0 if adapter is None else adapter.canvas_tokens
+    return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, way.threads, shape, canvas, keep, key)
+
+
+def adapter_key(shape: Shape, token_bytes: TokenBytes, weights: FileWeights) -> AdapterKey:
+    """Return what an adapter of a model is kept for."""
+    tokens = hashlib.sha256(b"\0".join(token_bytes.bytes)).hexdigest()
+    return AdapterKey(AdapterKey.sizes(shape), tokens, weights.digest())
+
+
+def _adapter(path: Path, shape: Shape, token_bytes: TokenBytes, weights: FileWeights) -> Adapter | None:
+    """Return the adapter of a model; None without one. The log says in a line why a file is not used."""
+    if not path.is_file():
+        return None
+    try:
+        return Adapter.load(path, shape, adapter_key(shape, token_bytes, weights))
+    except ModelError as error:
+        _log.warning("%s", error)
+        return None
 
 
 def _host(
@@ -175,7 +203,7 @@ def folder_obstacle(checkpoint: Checkpoint) -> str:
         shape_of_config(checkpoint.config, CONTEXT_TOKENS)
     except ModelError as error:
         return str(error)
-    return "" if list(checkpoint.folder.glob("*.safetensors")) else "there are no safetensors"
+    return "" if _weight_files(checkpoint) else "there are no safetensors"
 
 
 def folder_shape(checkpoint: Checkpoint) -> Shape | None:
@@ -199,7 +227,7 @@ def folder_weights(
         _tensors(checkpoint),
         shape,
         lambda names: names.safetensors,
-        in_four_bits=KERNEL_PRECISIONS[precision],
+        in_four_bits=KERNEL_PRECISIONS.get(precision),
         on_share=_shares(checkpoint.folder, on_stage),
         head=head,
     )
@@ -213,21 +241,26 @@ def folder_weights(
 
 
 def _tensors(checkpoint: Checkpoint) -> SafetensorsFolder:
-    return SafetensorsFolder(sorted(checkpoint.folder.glob("*.safetensors")))
+    return SafetensorsFolder(_weight_files(checkpoint))
+
+
+def _weight_files(checkpoint: Checkpoint) -> list[Path]:
+    return [path for path in weight_files(checkpoint.folder) if path.name != checkpoint.notes.adapter]
 
 
 def load_folder(
     checkpoint: Checkpoint, shape: Shape, threads: int, precision: PrecisionSetting, on_stage: OnStage
 ) -> LeftToRightModel:
-    """Load the left-to-right model in a folder of safetensors into the kernel. Raises ModelError with one line."""
+    """Load the left-to-right model in a folder of safetensors on the CPU. Raises ModelError with one line."""
     way = _Way(threads, "cpu", precision)
     packed = way.packed_of(checkpoint.folder)
     tokenizer = tokenizer_of(checkpoint)
     texts = token_texts(tokenizer)
     token_bytes = token_bytes_of(checkpoint, tokenizer, shape.vocabulary, texts)
     specials = folder_specials(checkpoint, tokenizer)
-    known, notes = known_model(checkpoint.folder), checkpoint.notes
-    shape, head = _with_head(shape, texts, specials)
+    known, notes, head = known_model(checkpoint.folder), checkpoint.notes, None
+    if not way.in_torch:
+        shape, head = _with_head(shape, texts, specials)
     return _model(
         checkpoint.folder,
         packed,
@@ -240,6 +273,7 @@ def load_folder(
         notes.licence or ("unknown" if known is None else known.licence),
         way,
         head,
+        checkpoint.folder / (notes.adapter or ADAPTER_FILE),
     )
 
 
@@ -305,10 +339,15 @@ def _fits(token: object) -> bool:
     return type(token) is int and 0 <= token < 1 << 31
 
 
-def _torch_runner(weights: Weights, shape: Shape, way: _Way, never: list[int], continuing: list[int]) -> Runner:
+def _torch_runner(
+    weights: Weights, shape: Shape, way: _Way, never: list[int], continuing: list[int], adapter: Adapter | None
+) -> Runner:
     from engine.models.embedded.torch_runner import TorchRunner
 
-    return TorchRunner.load(weights, shape, way.device, way.precision, never, continuing)
+    runner = TorchRunner.load(weights, shape, way.device, way.precision, never, continuing)
+    if adapter is not None:
+        runner.adapt(adapter)
+    return runner
 
 
 def _check_memory(path: Path, needed: int) -> None:

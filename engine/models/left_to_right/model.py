@@ -24,8 +24,10 @@ from engine.fill.lines import Below
 from engine.fill.sampler import PassResult, Predictions
 from engine.fill.strategies import DEFAULT, start_stream_fill
 from engine.fill.stream import CanvasUse, StreamPass
+from engine.models.embedded.adapter import AdapterKey
 from engine.models.embedded.layout import LONGEST, CompatibleTokens
 from engine.models.embedded.runner import Runner
+from engine.models.embedded.shape import Shape
 from engine.models.left_to_right.base import LeftToRightBase
 from engine.models.left_to_right.fim import Specials
 from engine.models.left_to_right.prompt import FimPrompt
@@ -35,10 +37,12 @@ from engine.protocol.messages import Fill, ModelInfo, left_edge
 FAMILY = "left-to-right"
 _WINDOW = 256
 """Characters before the cursor in which its last piece is looked for."""
+CANVAS_RIGHT = 0.5
+"""draft_planner.RIGHT of an adapter's canvases: a young adapter guesses every second first token."""
 
 
 class LeftToRightModel(LeftToRightBase):
-    """Implements fill.stream.StreamModel, but for canvases: it has no mask.
+    """Implements fill.stream.StreamModel. It has canvases, and a mask, if an adapter came with it.
 
     A model with tokens for filling in the middle reads the suffix before <middle>. Any other reads what is above alone,
     and what is below helps through the memory. The memory drafts and is mixed in, and the text is that of left to
@@ -54,15 +58,23 @@ class LeftToRightModel(LeftToRightBase):
         token_bytes: TokenBytes,
         specials: Specials,
         threads: int,
-        capacity: int,
+        shape: Shape,
+        canvas_tokens: int = 0,
         keep: Callable[[], None] | None = None,
+        adapter_key: AdapterKey | None = None,
     ) -> None:
-        """capacity: the most positions of a context with its fill. keep: what `keep` shall do, once."""
+        """canvas_tokens: of the canvases that an adapter drafts with. No fill is denoised: it was not trained for that.
+
+        keep: what `keep` shall do, once. adapter_key: where torch runs it, which can train an adapter.
+        """
         super().__init__(info, tokenizer, token_bytes, threads)
         self.runner = runner
-        self.specials, self._capacity, self._keep = specials, capacity, keep
-        self.end = self.mask = specials.ends[0]
-        self.default, self.drafts, self.canvas_use = DEFAULT, DraftPlanner(0), CanvasUse()
+        self.specials, self._capacity, self._keep = specials, shape.positions, keep
+        self.adapter_key, self.end = adapter_key, specials.ends[0]
+        # An adapter's mask comes after the tokens. Without one warm-up alone asks for a mask, and any token will do.
+        self.mask = shape.vocabulary if canvas_tokens else self.end
+        self.default, self.canvas_use = DEFAULT, CanvasUse()
+        self.canvas_tokens, self.drafts = canvas_tokens, DraftPlanner(canvas_tokens, right=CANVAS_RIGHT)
         self.memory_use: MemoryUse = "mixture" if specials.fim is None else "both"
         self._ends = np.array(specials.ends, np.int64)
         # 150,000 tokens are sorted while the warm-up's passes run, which need no interpreter.
@@ -103,7 +115,9 @@ class LeftToRightModel(LeftToRightBase):
 
     def start_fill(self, task: FillTask) -> Filling:
         self._check(task.strategy.rule)
-        task = task.within(self._capacity - len(task.layout.context) - 2 - FOLLOWS)  # Which may be looked at then.
+        # What follows may be looked at after the fill, and a canvas comes after its last token.
+        beyond = max(FOLLOWS, self.canvas_tokens)
+        task = task.within(self._capacity - len(task.layout.context) - 2 - beyond)
         return start_stream_fill(self, task)
 
     def run(self, passes: Sequence[Pass]) -> list[PassResult]:

@@ -74,6 +74,7 @@ class Notes:
     licence: str = ""
     drafter: str = ""
     memory: str = ""
+    adapter: str = ""
     context_tokens: int | None = None
     mask_id: int | None = None
     end_id: int | None = None

@@ -208,4 +208,30 @@ static int take_arrays(PyObject *arrays, Network *network, Crew *crew) {
     }
     return take_matrix(arrays, &next, network, crew, &network->head, network->outputs, width);
 }
+
+static int take_low_rank(PyObject *arrays, Py_ssize_t *next, Network *network, Crew *crew, LowRank *low,
+                         const Matrix *matrix) {
+    return take_matrix(arrays, next, network, crew, &low->a, GROUP, matrix->inputs) &&
+           take_matrix(arrays, next, network, crew, &low->b, matrix->outputs, GROUP);
+}
+
+/* Take an adapter: its mask, then what it adds to each matrix of the layers, in their order. */
+static int take_adapter(PyObject *arrays, Network *network, Crew *crew) {
+    Py_ssize_t next = 0, expected = 1 + 4 * MATRICES_A_LAYER * (Py_ssize_t)network->layers;
+    float *mask = NULL;
+    if (network->mask) return PyErr_SetString(PyExc_ValueError, "the network has an adapter"), 0;
+    if (PySequence_Size(arrays) != expected) return PyErr_SetString(PyExc_ValueError, "an adapter has other arrays"), 0;
+    if (!take_vector(arrays, &next, &mask, network->width)) return 0;
+    int taken = 1;
+    for (size_t at = 0; taken && at < network->layers; at++) {
+        Layer *layer = &network->layer[at];
+        taken = take_low_rank(arrays, &next, network, crew, &layer->low_qkv, &layer->qkv) &&
+                take_low_rank(arrays, &next, network, crew, &layer->low_out, &layer->out) &&
+                take_low_rank(arrays, &next, network, crew, &layer->low_gate_up, &layer->gate_up) &&
+                take_low_rank(arrays, &next, network, crew, &layer->low_down, &layer->down);
+    }
+    network->mask = mask;
+    if (!taken) free_adapter(network);
+    return taken;
+}
 #endif

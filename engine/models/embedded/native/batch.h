@@ -22,7 +22,7 @@ static int refuse(const char *what) { return PyErr_SetString(PyExc_ValueError, w
 /* Check that every number of a field is below its bound. */
 static int check_numbers(const Network *network, const Batch *batch) {
     const char *names[] = {"a token", "a position"};
-    size_t bounds[] = {network->vocabulary, network->positions};
+    size_t bounds[] = {network->vocabulary + (network->mask != NULL), network->positions};
     for (size_t field = 0; field < FIELDS; field++)
         for (size_t row = 0; row < batch->rows; row++) {
             int64_t number = batch->numbers[field * batch->rows + row];

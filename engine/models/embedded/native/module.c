@@ -146,6 +146,13 @@ static PyObject *copy_packed(KernelNetwork *self, PyObject *arguments) {
     return PyLong_FromSize_t(count);
 }
 
+/* adapt(arrays): take an adapter, before the first pass. */
+static PyObject *take_new_adapter(KernelNetwork *self, PyObject *arguments) {
+    PyObject *arrays;
+    if (!PyArg_ParseTuple(arguments, "O", &arrays) || !take_adapter(arrays, &self->network, &self->crew)) return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyObject *path_names(PyObject *module, PyObject *nothing) {
     Path paths[PATHS];
     PyObject *names = PyList_New(0);
@@ -161,6 +168,7 @@ static PyObject *path_names(PyObject *module, PyObject *nothing) {
 
 static PyMethodDef network_methods[] = {
     {"run", (PyCFunction)run_batch, METH_VARARGS, "Run a pass."},
+    {"adapt", (PyCFunction)take_new_adapter, METH_VARARGS, "Take an adapter."},
     {"packed", (PyCFunction)copy_packed, METH_VARARGS, "Copy packed blocks of a matrix."},
     {0}};
 static PyType_Slot slots[] = {{Py_tp_new, (void *)new_network},

@@ -13,8 +13,14 @@
 #define FIELDS 2 /* tokens and positions: embedded/runner.py */
 #define MOST_TILE 6 /* queries that attention computes together, on any path */
 
+/* What an adapter adds to a product of canvas rows: b times (a times the rows). The rank is padded to GROUP. */
+typedef struct {
+    Matrix a, b; /* [GROUP, inputs], [outputs, GROUP] */
+} LowRank;
+
 typedef struct {
     Matrix qkv, out, gate_up, down;
+    LowRank low_qkv, low_out, low_gate_up, low_down; /* nothing without an adapter */
     float *norm, *feed_norm; /* [width] */
     /* What some networks have, or NULL: a bias of queries, keys and values, and norms of each query's and key's head. */
     float *bias;                   /* [heads + 2 * key_heads, head_width] */
@@ -31,6 +37,7 @@ typedef struct {
     Matrix head;  /* without blocks if there is none */
     Layer *layer;
     float *norm;          /* [width] */
+    float *mask;          /* [width], what an adapter's mask enters with; NULL without an adapter */
     float *cosine, *sine; /* [positions, head_width / 2] */
 } Network;
 
@@ -50,6 +57,8 @@ typedef struct {
     float *logits; /* [wanted, padded outputs] */
 } Batch;
 
+#define PARTS 10 /* of that memory in fp32 or int32 */
+
 /* Memory of one pass. */
 typedef struct {
     size_t bytes, positions;
@@ -62,6 +71,10 @@ typedef struct {
     int32_t *sums;     /* [rows, groups] */
     float *half_sums;  /* [rows, groups, 2]; NULL where no matrix has offsets */
     int8_t *quantized; /* [rows, inputs] */
+    /* Of an adapter, for rows on a canvas: the products with `a`, and the same quantized. */
+    float *low, *low_scales; /* [rows, GROUP], [rows] */
+    int32_t *low_sums;       /* [rows] */
+    int8_t *low_quantized;   /* [rows, GROUP] */
 } Scratch;
 
 static size_t mixed_width(const Network *network) { return network->heads * network->head_width; }
@@ -70,7 +83,22 @@ static size_t qkv_width(const Network *network) {
     return (network->heads + 2 * network->key_heads) * network->head_width;
 }
 
+/* Forget an adapter, also one of which only a part was taken. */
+static void free_adapter(Network *network) {
+    for (size_t i = 0; network->layer && i < network->layers; i++) {
+        Layer *layer = &network->layer[i];
+        LowRank *low[] = {&layer->low_qkv, &layer->low_out, &layer->low_gate_up, &layer->low_down};
+        for (int at = 0; at < 4; at++) {
+            free_matrix(&low[at]->a), free_matrix(&low[at]->b);
+            memset(low[at], 0, sizeof *low[at]);
+        }
+    }
+    free(network->mask);
+    network->mask = NULL;
+}
+
 static void free_network(Network *network) {
+    free_adapter(network);
     for (size_t i = 0; network->layer && i < network->layers; i++) {
         Layer *layer = &network->layer[i];
         free_matrix(&layer->qkv), free_matrix(&layer->out), free_matrix(&layer->gate_up), free_matrix(&layer->down);
@@ -91,22 +119,33 @@ static int reserve(Scratch *scratch, const Network *network, const Batch *batch,
     for (size_t i = 0; i < batch->holes; i++)
         positions = larger(positions, padded(batch->hole[i].start + batch->hole[i].rows));
     size_t rows = larger(batch->rows, batch->wanted), groups = padded(rows * inputs / GROUP);
-    size_t floats[] = {padded(batch->rows * network->width), padded(batch->rows * wide), padded(batch->rows * mixed),
-                       threads * MOST_TILE * positions, groups, groups,
-                       network->has_offsets ? 2 * groups : 0};
-    size_t total = rows * inputs;
-    for (int i = 0; i < 7; i++) total += floats[i] * sizeof(float);
+    size_t adapted = network->mask ? batch->rows : 0;
+    size_t floats[PARTS] = {padded(batch->rows * network->width),
+                            padded(batch->rows * wide),
+                            padded(batch->rows * mixed),
+                            threads * MOST_TILE * positions,
+                            groups,
+                            groups,
+                            network->has_offsets ? 2 * groups : 0,
+                            adapted * GROUP,
+                            padded(adapted),
+                            padded(adapted)};
+    size_t total = rows * inputs + adapted * GROUP;
+    for (int i = 0; i < PARTS; i++) total += floats[i] * sizeof(float);
     if (scratch->bytes < total) {
         free(scratch->memory);
         scratch->memory = aligned_zeros(total);
         scratch->bytes = scratch->memory ? total : 0;
         if (!scratch->memory) return 0;
     }
-    float *next = scratch->memory, **parts[] = {&scratch->rows,   &scratch->wide,   &scratch->mixed,
-                                                &scratch->scores, &scratch->scales, (float **)&scratch->sums,
-                                                &scratch->half_sums};
-    for (int i = 0; i < 7; i++) *parts[i] = next, next += floats[i];
+    float *next = scratch->memory;
+    float **parts[PARTS] = {&scratch->rows,      &scratch->wide,       &scratch->mixed,
+                            &scratch->scores,    &scratch->scales,     (float **)&scratch->sums,
+                            &scratch->half_sums, &scratch->low,        &scratch->low_scales,
+                            (float **)&scratch->low_sums};
+    for (int i = 0; i < PARTS; i++) *parts[i] = next, next += floats[i];
     scratch->quantized = (int8_t *)next;
+    scratch->low_quantized = scratch->quantized + rows * inputs;
     if (!network->has_offsets) scratch->half_sums = NULL;
     scratch->positions = positions;
     return 1;

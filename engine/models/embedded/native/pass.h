@@ -30,8 +30,11 @@ FUNCTION void NAME(enter_task)(void *argument, size_t task, size_t thread) {
     const NAME(Pass) *pass = argument;
     (void)thread;
     EACH_ROW(pass, task) {
+        const Network *network = pass->network;
         size_t token = (size_t)pass->batch->numbers[row];
-        look_up(&pass->network->embed, token, pass->scratch->rows + row * pass->network->width);
+        float *to = pass->scratch->rows + row * network->width;
+        if (token == network->vocabulary) memcpy(to, network->mask, network->width * sizeof *to);
+        else look_up(&network->embed, token, to);
     }
 }
 
@@ -96,13 +99,41 @@ FUNCTION void NAME(attention)(NAME(Pass) *pass) {
     do_step(pass->team, NAME(attend_task), pass, tasks);
 }
 
+FUNCTION void NAME(multiply)(const NAME(Pass) *pass, NAME(Product) *product) {
+    do_step(pass->team, NAME(product_task), product,
+            (product->rows + CHUNK - 1) / CHUNK * (padded(product->matrix->outputs) / BLOCK));
+}
+
 /* Multiply the rows that were quantized last. */
 FUNCTION void NAME(product)(const NAME(Pass) *pass, size_t rows, const Matrix *matrix, float *result, int add) {
     const Scratch *scratch = pass->scratch;
     NAME(Product) product = {matrix, scratch->quantized, scratch->scales, scratch->sums,
                              scratch->half_sums, result, rows, CHUNK, add};
-    do_step(pass->team, NAME(product_task), &product,
-            (rows + CHUNK - 1) / CHUNK * (padded(matrix->outputs) / BLOCK));
+    NAME(multiply)(pass, &product);
+}
+
+/* Add to the result of a product what the adapter adds to the rows of a hole's canvas, which were quantized last. */
+FUNCTION void NAME(adapt_hole)(const NAME(Pass) *pass, const Hole *hole, const LowRank *low, float *result) {
+    const Scratch *scratch = pass->scratch;
+    size_t row = hole->first + hole->append, rows = hole->rows - hole->append;
+    size_t inputs = low->a.inputs, groups = inputs / GROUP;
+    float *own = scratch->low + row * GROUP;
+    NAME(Product) first = {&low->a, scratch->quantized + row * inputs, scratch->scales + row * groups,
+                           scratch->sums + row * groups, NULL, own, rows, CHUNK, 0};
+    NAME(multiply)(pass, &first);
+    int8_t *quantized = scratch->low_quantized + row * GROUP;
+    for (size_t at = 0; at < rows; at++)
+        NAME(quantize)(own + at * GROUP, GROUP, 1.0f, NULL, quantized + at * GROUP, scratch->low_scales + row + at,
+                       scratch->low_sums + row + at, NULL);
+    NAME(Product) second = {&low->b, quantized, scratch->low_scales + row, scratch->low_sums + row, NULL,
+                            result + row * padded(low->b.outputs), rows, CHUNK, 1};
+    NAME(multiply)(pass, &second);
+}
+
+FUNCTION void NAME(adapt)(const NAME(Pass) *pass, const LowRank *low, float *result) {
+    const Batch *batch = pass->batch;
+    for (size_t at = 0; pass->network->mask && at < batch->holes; at++)
+        if (batch->hole[at].append < batch->hole[at].rows) NAME(adapt_hole)(pass, &batch->hole[at], low, result);
 }
 
 FUNCTION void NAME(quantize_rows)(NAME(Pass) *pass, const float *from, size_t inputs, const float *gains) {
@@ -119,13 +150,17 @@ FUNCTION void NAME(run)(const Network *network, const Batch *batch, const Scratc
         const Layer *layer = &network->layer[pass.layer];
         NAME(quantize_rows)(&pass, scratch->rows, network->width, layer->norm);
         NAME(product)(&pass, rows, &layer->qkv, scratch->wide, 0);
+        NAME(adapt)(&pass, &layer->low_qkv, scratch->wide);
         NAME(attention)(&pass);
         NAME(quantize_rows)(&pass, scratch->mixed, mixed_width(network), NULL);
         NAME(product)(&pass, rows, &layer->out, scratch->rows, 1);
+        NAME(adapt)(&pass, &layer->low_out, scratch->rows);
         NAME(quantize_rows)(&pass, scratch->rows, network->width, layer->feed_norm);
         NAME(product)(&pass, rows, &layer->gate_up, scratch->wide, 0);
+        NAME(adapt)(&pass, &layer->low_gate_up, scratch->wide);
         NAME(over_rows)(&pass, NAME(activate_task), rows);
         NAME(product)(&pass, rows, &layer->down, scratch->rows, 1);
+        NAME(adapt)(&pass, &layer->low_down, scratch->rows);
     }
     if (!batch->wanted) return;
     pass.from = scratch->rows, pass.inputs = network->width, pass.gains = network->norm;

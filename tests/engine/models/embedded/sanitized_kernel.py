@@ -16,7 +16,7 @@ HOLES = [(0, 1, 0), (3, 2, 4), (64, 1, 8), (130, 9, 0), (63, 0, 5), (100, 40, 3)
 def main() -> None:
     module = use_kernel(sys.argv[1])
     from support.file_blocks import LARGE, SIZES, BlockWeights
-    from support.kernel_passes import EQUAL, ODD, STORAGES, random_rows, random_weights, run_holes
+    from support.kernel_passes import EQUAL, ODD, STORAGES, random_adapter, random_rows, random_weights, run_holes
 
     from engine.models.embedded import runner
     from engine.models.embedded.numpy_pass import Hole, SlabContext
@@ -56,6 +56,8 @@ def main() -> None:
                 assert np.array_equal(run_holes(borrowing, shape, HOLES)[0], result)
                 with pytest.raises(ValueError, match="is no packed matrix"):
                     runner.KernelPass(Borrowed(weights, kernel, names, 64), shape, path)
+                kernel.adapt(random_adapter(shape))
+                assert np.isfinite(run_holes(kernel, shape, HOLES)[0]).all()
             full = SlabContext(shape, np.float16)
             full.reserve(shape.positions)
             rows = random_rows(shape, shape.positions, 0)
