@@ -14,7 +14,7 @@ import attrs
 from engine.client.connection import EngineClient, EngineFailure
 from engine.errors import EngineUnavailable, MidspanError, describe
 from engine.protocol.confidence import FREE
-from engine.protocol.messages import Fill, Filled, ModelInfo
+from engine.protocol.messages import Fill, Filled
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import Cursor
 from lsp_server.requests.ahead import ReadAhead
@@ -260,8 +260,10 @@ class Suggestions:
         if filled is None or not session.documents.is_current(snapshot):
             return []
         presented = self._presented(desk, request, plan, filled)
-        if not presented and followed is None and request.automatic and request.waits:
-            plan = self._paused(desk, plan, client.welcome.model)
+        paused = session.configuration.settings.paused
+        if not presented and paused is not None and followed is None and request.automatic and request.waits:
+            price = believed(restraint.price(paused), client.welcome.model, plan.hole)
+            plan = attrs.evolve(plan, settings=attrs.evolve(settings, gate=price, max_lines=1))
             presented = await self._after_pause(desk, request, plan, filled, began)
         confidences = {each.text: round(each.confidence, 3) for each in presented}
         if followed is not None:
@@ -310,12 +312,6 @@ class Suggestions:
             else:
                 desk.silent(request, Silence(refusal, each.text))
         return allowed
-
-    def _paused(self, desk: Desk, plan: Plan, model: ModelInfo) -> Plan:
-        """Return the plan with the price of a user who has stopped typing: for the cursor's line alone."""
-        settings = self._session.configuration.settings
-        price = believed(desk.restraint.price(settings.paused or settings.gate), model, plan.hole)
-        return attrs.evolve(plan, settings=attrs.evolve(settings, gate=price, max_lines=1))
 
     async def _after_pause(
         self, desk: Desk, request: SuggestionRequest, plan: Plan, filled: Filled, began: float
