@@ -5,12 +5,16 @@ from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.segment import Segment
+from rich.segment import Segment, Segments
+from rich.table import Table
 
 from engine.errors import MidspanError
 from engine.library.precision_names import PrecisionSetting
 from engine.library.store import DEFAULT, chosen_model
 from engine.protocol.messages import plain
+
+_WIDEST = 500
+"""Characters of a table."""
 
 
 class PlainConsole(Console):
@@ -20,6 +24,11 @@ class PlainConsole(Console):
         """Render as Console does. rich's own control codes have segments of their own."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else plain(text), style, control)
+
+    def print_whole(self, table: Table) -> None:
+        """Print a table as wide as it is. What a narrow terminal breaks can be read; what is cut cannot."""
+        segments = self.render(table, self.options.update(width=_WIDEST))
+        self.print(Segments(segments), soft_wrap=True, end="")
 
 
 out = PlainConsole(highlight=False, markup=False, emoji=False)

@@ -54,7 +54,7 @@ def list_models(as_json: AsJson = False) -> None:
         typer.echo(json.dumps([*(model_sheet.as_json(sheet, memories) for sheet in sheets), *others]))
         return
     devices = answering_devices(memories)
-    out.print(_table(sheets, devices))
+    out.print_whole(_table(sheets, devices))
     show_other_models(other_models())
     if devices:
         out.print(

@@ -139,7 +139,7 @@ class Block(nn.Module):
             return result if adapted is None else result + adapted.of(name, rows)
 
         qkv = product("qkv", self.norm(rows))
-        heads = qkv.view(*qkv.shape[:-1], -1, self._head_width)
+        heads = qkv.view(*qkv.shape[:-1], sum(self._heads), self._head_width)
         query, key, value = torch.split(heads, self._heads, dim=-2)
         if self.head_norms:
             query, key = self.query_norm(query), self.key_norm(key)

@@ -125,6 +125,12 @@ def test_list_shows_every_model_whole_with_its_licence(models: ModelsCommand) ->
     assert as_json["llada-8b"]["catalog"]["mask_id"] == 126336
 
 
+def test_a_narrow_terminal_gets_the_list_whole(models: ModelsCommand, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = models.run("list").out.splitlines()
+    assert any(line.startswith("embedded ") and line.rstrip().endswith(" in use") for line in lines)
+
+
 def test_list_as_json_says_what_fits_this_machine(models: ModelsCommand) -> None:
     sheets = {sheet["name"]: sheet for sheet in json.loads(models.run("list", "--json").out)}
     assert sheets["embedded"]["fits"]["memory"]["int8"] == "fits"
