@@ -100,6 +100,7 @@ SETTINGS = {
     "model": "embedded",
     "maxLines": 2,
     "wholeLines": True,
+    "pauseMs": 400,
     "nextEdits": False,
     "completionItems": True,
     "memory": "file",
