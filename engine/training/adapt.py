@@ -321,7 +321,9 @@ class Run:
 def frozen_model(name: str, threads: int) -> LeftToRightModel:
     """Load a model that an adapter can be trained for, in torch. Raises ModelError."""
     path = folder_of(name)
-    precision: PrecisionSetting = "bf16" if torch.cpu._is_avx512_bf16_supported() else "fp32"
+    # The processor may have bf16 and torch be held to AVX2, as by ATEN_CPU_CAPABILITY; then bf16 takes minutes a step.
+    in_bf16 = torch.cpu._is_avx512_bf16_supported() and torch.backends.cpu.get_cpu_capability() == "AVX512"
+    precision: PrecisionSetting = "bf16" if in_bf16 else "fp32"
     torch.set_num_threads(threads)
     if is_gguf(path):
         return load_gguf(path, threads, "cpu", precision)

@@ -78,6 +78,7 @@ def figures(work: Path, name: str) -> list[object]:
     return [line[name] for line in lines if name in line]
 
 
+@pytest.mark.timeout(480)
 @pytest.mark.parametrize("kind", SHAPES)
 def test_a_trained_canvas_drafts_what_the_model_writes(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "tiny.gguf"
