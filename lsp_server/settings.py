@@ -279,10 +279,7 @@ class Settings:
 
     @property
     def paused(self) -> Price | None:
-        """The price once the user has stopped typing; None where that changes nothing.
-
-        Who chose "quiet", or a probability, said what may be shown.
-        """
+        """The price once the user has stopped typing; None where it stays: "quiet" and probabilities say enough."""
         return PAUSED if self.pause_ms and self.gate in (GATES["normal"], GATES["eager"]) else None
 
     @property

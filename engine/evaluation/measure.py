@@ -58,9 +58,8 @@ async def measure(
             if timed:
                 await scheduler.submit(attrs.evolve(task.fill(strategies[0]), only_read=True), None).result
             rows = []
-            for owner, strategy in enumerate(
-                strategies, 1
-            ):  # An owner's last text would be the next one's first draft.
+            # An owner's last text would be the next one's first draft.
+            for owner, strategy in enumerate(strategies, 1):
                 filled = await scheduler.submit(task.fill(strategy), None, owner).result
                 rows.append(judge(task, strategy, filled, reference, timed))
             return rows

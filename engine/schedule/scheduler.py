@@ -52,14 +52,11 @@ CROWDED_BYTES, CROWDED_SHARE = 2 * 1024 * 1024 * 1024, 16
 """The same for those of editors that type at once: a context each, which takes 18 MB."""
 GPU_CACHE_SHARE = 3
 """On a GPU they take at most this part of what weights and graphs leave free: a large model's token takes 225 kB."""
-_OUT_OF_MEMORY = "OutOfMemoryError"
-"""Torch's error for a GPU, which no module here imports."""
-ENCODE_ROWS, ENCODE_ROWS_ON_GPU = 64, 4096
-"""A batch reads at most so many tokens of contexts, so that other holes get their steps in between. On a CPU each
-token costs its time; a piece takes some tens of milliseconds. A GPU reads all weights for a piece of any size: 2,000
-tokens at once take about as long as two denoising steps, in eight pieces four times that."""
-READING_ROWS = 32
-"""The same on a CPU where no fill waits for what is read: the user's next key waits for the piece under way."""
+_OUT_OF_MEMORY = "OutOfMemoryError"  # Torch's error for a GPU, which no module here imports.
+READING_ROWS, ENCODE_ROWS, ENCODE_ROWS_ON_GPU = 32, 64, 4096
+"""A batch reads so many tokens of contexts at most: other holes get their steps in between, or the next key where no
+fill waits. A piece takes some tens of milliseconds on a CPU. A GPU reads all weights for each: 2,000 tokens at once
+take as long as two denoising steps, in eight pieces four times that."""
 SHARED_WITH_FILLS = 4
 """A batch with passes of fills reads this part of it."""
 CROWDED_TOKENS = 16
@@ -271,10 +268,9 @@ class Scheduler:
         # The reader reads on; then the shortest rest comes, and among equals the newest: it is wanted longest.
         reading.sort(key=lambda ticket: (ticket is not self._reader, jobs[ticket].unread, -ticket.submitted))
         self._reader = reading[0] if reading else None
-        rows = self._encode_rows
-        if rows == ENCODE_ROWS and all(ticket.fill.only_read for ticket in jobs):
-            rows = READING_ROWS
-        room = rows if len(reading) == len(jobs) else rows // SHARED_WITH_FILLS
+        small = self._encode_rows == ENCODE_ROWS and all(ticket.fill.only_read for ticket in jobs)
+        share = 1 if len(reading) == len(jobs) else SHARED_WITH_FILLS
+        room = (READING_ROWS if small else self._encode_rows) // share
         batch: list[Entry] = []
         for ticket in [*(ticket for ticket in jobs if ticket not in reading), *reading]:
             unread = jobs[ticket].unread

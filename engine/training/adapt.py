@@ -36,7 +36,7 @@ from engine.models.stock.checkpoint import Checkpoint, read_object
 from engine.models.stock.token_bytes import token_texts
 from engine.protocol.messages import Fill
 from engine.training.checkpoint import CheckpointError
-from engine.training.objective import GroupedAttention
+from engine.training.objective import GroupedAttention, cpu_has_bf16
 
 CHECKPOINT = "adapter.pt"
 MASKS = 8
@@ -321,9 +321,7 @@ class Run:
 def frozen_model(name: str, threads: int) -> LeftToRightModel:
     """Load a model that an adapter can be trained for, in torch. Raises ModelError."""
     path = folder_of(name)
-    # The processor may have bf16 and torch be held to AVX2, as by ATEN_CPU_CAPABILITY; then bf16 takes minutes a step.
-    in_bf16 = torch.cpu._is_avx512_bf16_supported() and torch.backends.cpu.get_cpu_capability() == "AVX512"
-    precision: PrecisionSetting = "bf16" if in_bf16 else "fp32"
+    precision: PrecisionSetting = "bf16" if cpu_has_bf16() else "fp32"
     torch.set_num_threads(threads)
     if is_gguf(path):
         return load_gguf(path, threads, "cpu", precision)

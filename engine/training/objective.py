@@ -18,6 +18,14 @@ from engine.models.embedded.network import Attend, Network
 from engine.training.batch import Batch
 
 
+def cpu_has_bf16() -> bool:
+    """Return whether torch computes in bf16 on this processor by its own instructions; else that takes far longer.
+
+    Torch may be held to AVX2, as by ATEN_CPU_CAPABILITY, on a processor that has them.
+    """
+    return torch.cpu._is_avx512_bf16_supported() and torch.backends.cpu.get_cpu_capability() == "AVX512"
+
+
 def begun_losses(network: Network, rows: Tensor, batch: Batch) -> Tensor:
     """Return the cross entropies [n] of the rows at <middle> of the sequences where a word is begun.
 

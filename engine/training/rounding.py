@@ -22,7 +22,7 @@ from engine.training.batch import Batch
 from engine.training.checkpoint import NEWEST, PARENT, load_network, restore, save
 from engine.training.config import Config, Rounding
 from engine.training.loader import batches
-from engine.training.objective import attention, forward
+from engine.training.objective import attention, cpu_has_bf16, forward
 from engine.training.rounded import RoundedLinear, make_exact, round_linears, rounded_linears
 from engine.training.train import PAUSE
 
@@ -52,7 +52,7 @@ def round_checkpoint(config: Config, work: Path, beside: Path | None = None) -> 
     exact = load_network(work / NEWEST)
     make_exact(exact)
     exact.requires_grad_(False)
-    in_bf16 = torch.cpu._is_avx512_bf16_supported()
+    in_bf16 = cpu_has_bf16()
     if not target.exists() or target.stat().st_mtime < (work / NEWEST).stat().st_mtime:
         network = load_network(work / PARENT)
         round_linears(network)

@@ -38,8 +38,6 @@ _PATIENCE_S = 5.0
 """A user who asks waits so long for an engine that starts."""
 _WAITING_MS = 2000.0
 """Budget of a suggestion that the user asked for, or that has waited for the start of the engine."""
-
-
 _COLD_MS = 3000.0
 """Budget of a second try where the first one had no time for anything but reading."""
 
