@@ -190,6 +190,8 @@ def _rows(sheet: ModelSheet) -> list[tuple[str, str]]:
         rows += [("parameters", count_of(sheet.parameters)), ("config.json says", sheet.architecture)]
     if sheet.runtime is not None:
         rows += [("runs in", sheet.runtime.phrase), ("reads", _reads(sheet.runtime.reads_suffix))]
+        if sheet.folder is not None and sheet.runtime.doubted:
+            rows += [("memory", _memory_of(sheet.folder)), ("doubt", _doubt_of(sheet.folder))]
     elif sheet.folder is None and known is not None:
         rows += [("runs in", _planned(known))]
     rows += [("size", gigabytes(sheet.bytes_here) if sheet.folder else "")]

@@ -124,10 +124,14 @@ def _kernel_obstacle(checkpoint: Checkpoint, device: str) -> str:
 
 @attrs.frozen
 class Runtime:
-    """What runs the model in a folder on this machine, and why, as a phrase. reads_suffix: None if nothing runs it."""
+    """What runs the model in a folder on this machine, and why, as a phrase.
+
+    reads_suffix: None if nothing runs it. doubted: whether it is believed as left_to_right/doubt.py says.
+    """
 
     phrase: str
     reads_suffix: bool | None
+    doubted: bool = False
 
 
 def runtime_of(folder: Path) -> Runtime:
@@ -163,7 +167,7 @@ def _runtime_of(folder: Path) -> Runtime:
     if masked:
         return Runtime(f"the kernel, on the processor, as int8, with torch around it: {why}{missing}", True)
     reads_suffix = folder_specials(checkpoint, tokenizer_of(checkpoint)).fim is not None
-    return Runtime(f"the kernel, on the processor, without torch, as int8: {why}", reads_suffix)
+    return Runtime(f"the kernel, on the processor, without torch, as int8: {why}", reads_suffix, doubted=True)
 
 
 def _device(device: str) -> str:

@@ -65,6 +65,7 @@ def test_a_folder_loads_as_its_info_says(models: ModelsCommand, tmp_path: Path, 
     else:
         loaded = load(str(folder), threads=1).info
         assert (loaded.device, loaded.dtype.startswith("int8, ")) == ("cpu", expected.startswith("the kernel"))
+        assert ("doubt 4, as for Qwen2.5-Coder 0.5B" in output) is (loaded.doubt > 1)
 
 
 @pytest.mark.parametrize("specials", [SPECIALS, SPECIALS[:1]], ids=["with FIM", "without FIM"])
