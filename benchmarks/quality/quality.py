@@ -18,11 +18,11 @@ from typing import Annotated, Literal
 
 import attrs
 import typer
-from rich.console import Console
 
 from benchmarks.common.machine import Machine, this_machine
 from benchmarks.quality.figures import OTHERS, REST_OF_LINE, Figure, figure_table, figures, typing_table
 from benchmarks.quality.typing_ways import MEMORIES, RUNS, WORDS, Typed, insert_all, type_all
+from engine.cli.console import PlainConsole
 from engine.corpus import corpus
 from engine.corpus.corpus import packages
 from engine.corpus.languages import MARKUP
@@ -170,7 +170,7 @@ def main(
     out: Annotated[Path, typer.Option(help="The folder for JSON, rows and plot.")] = _OUT,
 ) -> None:
     """Measure everything; print tables and the figures, write quality.json, quality.jsonl and quality.png."""
-    console = Console(highlight=False)
+    console = PlainConsole(highlight=False)
     started = time.monotonic()
     try:
         model, files = registry.load(model_name), corpus.load(corpus_folder, split)
@@ -192,7 +192,7 @@ async def _measure(
     files: list[corpus.File],
     problems: list[Path],
     amount: Amount,
-    console: Console,
+    console: PlainConsole,
 ) -> Measured:
     memories = None if workspaces is None else workspaces.memories
     with console.status("filling holes"):
@@ -318,19 +318,19 @@ async def _type(model: Model, workspaces: Workspaces | None, tasks: list[TypingT
     return {way: await type_all(model, workspaces, tasks, way, gate) for way in ways}
 
 
-def _show(quality: Quality, measured: Measured, console: Console) -> None:
+def _show(quality: Quality, measured: Measured, console: PlainConsole) -> None:
     for table in fill_tables(quality.fills):
-        console.print(table)
-    console.print(speed_table(quality.speeds))
-    console.print(suffix_table(quality.suffix))
-    console.print(
+        console.print_whole(table)
+    console.print_whole(speed_table(quality.speeds))
+    console.print_whole(suffix_table(quality.suffix))
+    console.print_whole(
         calibration_table(judged_fills(measured.python), "Confidence, Python, rest of line, as the engine answers")
     )
-    console.print(calibration_table(measured.suggested, "Confidence in whole first lines while typing Python"))
-    console.print(typing_table(quality.typing))
+    console.print_whole(calibration_table(measured.suggested, "Confidence in whole first lines while typing Python"))
+    console.print_whole(typing_table(quality.typing))
     if not quality.sandboxed:
         console.print("the kernel allows no namespaces: only the audit hook kept model-written code off the network")
-    console.print(figure_table(quality.figures))
+    console.print_whole(figure_table(quality.figures))
     console.print(f"{quality.model.name}, {quality.minutes:.1f} minutes")
 
 
