@@ -104,6 +104,8 @@ def as_fill(documents: Documents, span: Span) -> Fill:
 
 async def _fill_by_all(client: EngineClient, fill: Fill, middle: str, turn: int) -> list[Answer]:
     """Return the answers in the order of CONTENDERS; `turn` decides which contender is asked first."""
+    # Without a trace a fill drafts the last text at its hole, and would confirm what another contender wrote.
+    fill = attrs.evolve(fill, trace=True)
     # With the same max_tokens, which decides how much context fits beside the fill.
     await client.fill(attrs.evolve(fill, rule="threshold", steps=1))
     answers: dict[str, Filled] = {}

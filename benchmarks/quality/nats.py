@@ -71,9 +71,9 @@ def main(
             table.title = f"{folder}, context of {model.info.context_tokens}"
             for language in _LANGUAGES:
                 for kind in _KINDS:
-                    found = _measured(workspaces, _holes(files, language, kind, count))
-                    values = (f"{value:.3f}" for value in attrs.astuple(found))
-                    table.add_row(language, kind, *values)
+                    if holes := _holes(files, language, kind, count):
+                        values = (f"{value:.3f}" for value in attrs.astuple(_measured(workspaces, holes)))
+                        table.add_row(language, kind, *values)
             console.print(table)
 
 
