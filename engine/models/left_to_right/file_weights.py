@@ -14,9 +14,7 @@ from engine.models.embedded.weights import HALF, Blocks, Packed, Part, Weights, 
 from engine.models.left_to_right.family import Names, names_of
 from engine.models.left_to_right.tensor_files import FOUR_BITS, TensorFile
 
-_HEAD = "head.weight"
-_WHOLE = ("embed.weight", _HEAD)
-"""Matrices that int4 never rounds: their errors reach every token."""
+_EMBED, _HEAD = "embed.weight", "head.weight"
 _FEW_BITS = ("Q2", "Q3", "Q4", "Q5", "Q6")
 """How the names of types begin that have at most six bits and a half."""
 _TABLES = "rotary_emb.inv_freq"
@@ -26,8 +24,8 @@ _TABLES = "rotary_emb.inv_freq"
 class FileWeights(Weights):
     """The weights of a network in `file`, by our names.
 
-    Matrices that the file has in 4 bits stay as they are. With `in_four_bits` the others of the layers become int4, and
-    without int8. A matrix of several tensors, of which one is not in 4 bits, counts as not in 4 bits.
+    Matrices that the file has in 4 bits stay as they are. With `in_four_bits` all others but the embedding become int4,
+    and without int8. A matrix of several tensors, of which one is not in 4 bits, counts as not in 4 bits.
     """
 
     def __init__(
@@ -41,7 +39,7 @@ class FileWeights(Weights):
         head: NDArray[np.int64] | None = None,
     ) -> None:
         """names: which of a Names the file uses. pairs_halves: see Family. in_four_bits: None keeps 4 bits as they are
-        and makes int4 of layers that are mostly in few bits, False makes int8 of all. on_share: is told the share of
+        and decides by whether the layers are mostly in few bits, False makes int8 of all. on_share: is told the share of
         the parameters that was taken. head: the tokens of the head, all if None; `shape` says how many. Without a head
         of its own the file's embedding is the head."""
         super().__init__({})
@@ -60,7 +58,7 @@ class FileWeights(Weights):
         """Return whether most weights of the layers have at most six bits in the file."""
         sizes = {True: 0, False: 0}
         for ours, theirs in self._theirs.items():
-            if len(self._sizes[ours]) == 2 and ours not in _WHOLE:
+            if len(self._sizes[ours]) == 2 and ours not in (_EMBED, _HEAD):
                 for name in theirs:
                     sides = self._file.sides(name)
                     if sides is not None:
@@ -161,7 +159,8 @@ class FileWeights(Weights):
     def _bits(self, name: str) -> int:
         if self._keeps(name):
             return 4
-        return 4 if self._in_four_bits and name not in _WHOLE else 8
+        # The embedding's errors reach every token. A head in int4 cost Qwen2.5-Coder 0.5B nothing (docs/models.md).
+        return 4 if self._in_four_bits and name != _EMBED else 8
 
     def _keeps(self, name: str) -> bool:
         """Return whether all parts of a matrix are in 4 bits and stay so."""
