@@ -33,6 +33,7 @@ _OUT = Path(__file__).resolve().parents[1] / "out"
 def main(
     quick: Annotated[bool, typer.Option("--quick", help="A few holes only: checks that it runs.")] = False,
     model: Annotated[str, typer.Option(help='"embedded" or a folder with a model.')] = "embedded",
+    look_s: Annotated[float, typer.Option("--look", help="Seconds at each place before somebody types there.")] = 0.0,
     out: Annotated[Path, typer.Option(help="The folder for JSON and plot.")] = _OUT,
 ) -> None:
     """Measure starts, typing and the commit rules; print tables, write JSON and a plot."""
@@ -40,7 +41,7 @@ def main(
     with tempfile.TemporaryDirectory(prefix="midspan-bench-") as folder:
         os.environ["MIDSPAN_RUNTIME_DIR"] = os.environ["MIDSPAN_DATA_DIR"] = folder
         try:
-            report = asyncio.run(_measure(model, 0.1 if quick else 1.0, console))
+            report = asyncio.run(_measure(model, 0.1 if quick else 1.0, look_s, console))
         except MidspanError as error:
             typer.echo(f"latency: {error}", err=True)
             raise typer.Exit(1) from None
@@ -49,7 +50,7 @@ def main(
         console.print(f"wrote {path}", soft_wrap=True)
 
 
-async def _measure(model: str, share: float, console: Console) -> Report:
+async def _measure(model: str, share: float, look_s: float, console: Console) -> Report:
     typed = typed_lines(round(40 * share))
     holes = [*line_holes(round(60 * share)), *block_holes(round(60 * share))]
     try:
@@ -57,7 +58,7 @@ async def _measure(model: str, share: float, console: Console) -> Report:
             starts = await measure_starts(model, typed[0], 5 if share == 1 else 1)
         with console.status(f"typing {len(typed)} lines"):
             async with LspSession(model) as session:
-                typing = await replay(session, typed)
+                typing = await replay(session, typed, look_s)
         client = await connect_or_start(EngineOptions(model=model), "midspan-bench")
         try:
             with console.status(f"filling {len(holes)} holes by each rule"):

@@ -2,6 +2,7 @@
 suggestion.
 """
 
+import asyncio
 import time
 
 import attrs
@@ -53,8 +54,11 @@ class TypingFigures:
     context_from_cache: float
 
 
-async def replay(session: LspSession, spans: list[Span]) -> TypingFigures:
-    """Type every span and wait for the answer to each key; the engine must run already."""
+async def replay(session: LspSession, spans: list[Span], look_s: float = 0.0) -> TypingFigures:
+    """Type every span and wait for the answer to each key; the engine must run already.
+
+    look_s: seconds at each place before typing. Editors say where the cursor rests, and a slow model reads there.
+    """
     strokes: list[Keystroke] = []
     probes: list[Timings] = []
     context = cached = 0
@@ -63,6 +67,9 @@ async def replay(session: LspSession, spans: list[Span]) -> TypingFigures:
         await session.open(span.path, span.text)
         # After its answer the document is open; else opening would count for the first request.
         reused = (await session.status()).reused
+        if look_s:
+            await session.rest(Cursor.at_offset(span.path, span.text, span.offset))
+            await asyncio.sleep(look_s)
         for typed in range(len(span.middle)):
             cursor = Cursor.at_offset(span.path, _text(span, typed), span.offset + typed)
             await session.type_text(cursor, span.middle[typed])

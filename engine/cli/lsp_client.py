@@ -299,6 +299,10 @@ class LspSession:
         document = lsp.VersionedDocument(uri, self._versions[uri])
         await self.rpc.notify("textDocument/didChange", lsp.DidChange(document, [change]))
 
+    async def rest(self, cursor: Cursor) -> None:
+        """Say that the cursor rests there, as editors do where nobody types."""
+        await self.rpc.notify("midspan/cursorMoved", lsp.CursorAt(Document(_uri(cursor.path)), _position(cursor)))
+
     async def suggest(self, cursor: Cursor) -> list[lsp.InlineItem]:
         """Request an inline completion as an editor does while its user types. Return [] for no suggestion."""
         params = lsp.InlineCompletion(Document(_uri(cursor.path)), _position(cursor), lsp.InlineContext(2))

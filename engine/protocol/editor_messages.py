@@ -281,6 +281,12 @@ class InitializeResult:
 
 
 @attrs.frozen
+class CursorAt:
+    text_document: Document
+    position: Position
+
+
+@attrs.frozen
 class InlineContext:
     """`trigger_kind` 1 is Invoked, 2 is Automatic."""
 

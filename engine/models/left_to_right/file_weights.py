@@ -39,9 +39,9 @@ class FileWeights(Weights):
         head: NDArray[np.int64] | None = None,
     ) -> None:
         """names: which of a Names the file uses. pairs_halves: see Family. in_four_bits: None keeps 4 bits as they are
-        and decides by whether the layers are mostly in few bits, False makes int8 of all. on_share: is told the share of
-        the parameters that was taken. head: the tokens of the head, all if None; `shape` says how many. Without a head
-        of its own the file's embedding is the head."""
+        and makes int4 of the others if most of the layers are in few bits, False makes int8 of all. on_share: is told
+        the share of the parameters that was taken. head: the tokens of the head, all if None; `shape` says how many.
+        Without a head of its own the file's embedding is the head."""
         super().__init__({})
         self._file, self._shape, self._pairs_halves, self._in_four_bits = file, shape, pairs_halves, in_four_bits
         self._sizes = shapes_of(shape)
