@@ -6,7 +6,7 @@ from engine.cli.console import err, out
 from engine.client.address import resolve_model
 from engine.client.launcher import EngineOptions, stop_running
 from engine.errors import MidspanError
-from engine.library.store import choose, chosen_model
+from engine.library.store import NO_MODEL, choose, choose_for_edits, chosen_for_edits, chosen_model
 
 
 def make_default(model: str) -> None:
@@ -18,6 +18,15 @@ def make_default(model: str) -> None:
     choose(model)
     out.print(f"in use from now on: {model}", soft_wrap=True)
     if model != before:
+        stop_engine(before)
+
+
+def make_default_for_edits(model: str) -> None:
+    """Make a model the one for next edits, or none of them, and say so. Raises ModelError."""
+    before = chosen_for_edits().model
+    choose_for_edits(model)
+    out.print(f"for next edits from now on: {model}", soft_wrap=True)
+    if before not in (model, NO_MODEL, chosen_model().model):
         stop_engine(before)
 
 
