@@ -209,37 +209,49 @@ def _read_zeta21(asked: EditPrompt, answer: str) -> str | None:
 
 _TURN, _TURN_END = Mark("<|im_start|>"), Mark("<|im_end|>")
 _FENCE = "```"
-_ASK = """\
-You finish edits in code. You see the edit that was just made, and another part of the code. If that part must change \
-because of the edit, write it with the change. If not, write it as it is. Change nothing else."""
+_ASK = (
+    "You are a code editor. The user changed a part of a file. Update the other part so that it fits the change: calls "
+    "get the new arguments, renamed things get their new names. If it fits already, repeat it unchanged."
+)
 _EXAMPLES: tuple[tuple[PastEdit, str, str], ...] = (
     (
         PastEdit("", "def send(to, body):\n", "def send(to, body, retries):\n"),
-        'def welcome(user):\n    text = f"Hello {user.name}"\n    send(user.mail, text)\n',
-        'def welcome(user):\n    text = f"Hello {user.name}"\n    send(user.mail, text, retries)\n',
+        'def welcome(user, retries):\n    text = f"Hi {user.name}"\n    send(user.mail, text)\n    return text\n',
+        'def welcome(user, retries):\n    text = f"Hi {user.name}"\n    send(user.mail, text, retries)\n    return text\n',
     ),
     (
         PastEdit("", "const limit = 10;\n", "const limit = 20;\n"),
-        "function total(items) {\n  return items.length;\n}\n",
-        "function total(items) {\n  return items.length;\n}\n",
+        "function total(items) {\n  return items.length < limit;\n}\n",
+        "function total(items) {\n  return items.length < limit;\n}\n",
+    ),
+    (
+        PastEdit("", "    constructor(name: string) {\n", "    constructor(name: string, age: number) {\n"),
+        "        this.name = name;\n    }\n",
+        "        this.name = name;\n        this.age = age;\n    }\n",
+    ),
+    (
+        PastEdit("", "func open(path string, mode int) File {\n", "func open(path string) File {\n"),
+        "func main() {\n\tf := open(os.Args[1], 0)\n\tdefer f.close()\n}\n",
+        "func main() {\n\tf := open(os.Args[1])\n\tdefer f.close()\n}\n",
     ),
 )
+"""Edits, with a part before and after. The model reads them once: they are the start of every prompt."""
 
 
-def _asked(edits: Iterable[PastEdit], region: str, language: str) -> str:
+def _asked(edits: Iterable[PastEdit], region: str) -> str:
     made = "".join(
         f"Before:\n{_FENCE}\n{_lined(edit.before)}{_FENCE}\nAfter:\n{_FENCE}\n{_lined(edit.after)}{_FENCE}\n"
         for edit in edits
     )
-    return f"The edit:\n{made}The part:\n{_FENCE}{language}\n{region}{_FENCE}"
+    return f"The edit:\n{made}The part:\n{_FENCE}\n{region}{_FENCE}"
 
 
 def _instruct(asked: EditPrompt) -> list[Piece]:
     pieces: list[Piece] = [_TURN, f"system\n{_ASK}", _TURN_END, "\n"]
     for edit, before, after in _EXAMPLES:
-        pieces += [_TURN, f"user\n{_asked([edit], before, '')}", _TURN_END, "\n"]
+        pieces += [_TURN, f"user\n{_asked([edit], before)}", _TURN_END, "\n"]
         pieces += [_TURN, f"assistant\n{_FENCE}\n{after}{_FENCE}", _TURN_END, "\n"]
-    pieces += [_TURN, f"user\n{_asked(asked.edits, asked.region, '')}", _TURN_END, "\n"]
+    pieces += [_TURN, f"user\n{_asked(asked.edits, asked.region)}", _TURN_END, "\n"]
     return [*pieces, _TURN, f"assistant\n{_FENCE}\n{asked.head}"]
 
 

@@ -60,7 +60,7 @@ def names_of(snapshot: Snapshot, edit: RecentEdit) -> set[str]:
     """Return the names that the newest edit is about: its words that are new or gone, and what it declares."""
     past = _past(edit, "")
     words = set(_WORD.findall(past.before)) ^ set(_WORD.findall(past.after))
-    return {word for word in (*words, *_declared(snapshot, edit)) if len(word) > 1}
+    return words | set(_declared(snapshot, edit))
 
 
 def _declared(snapshot: Snapshot, edit: RecentEdit) -> Iterator[str]:
@@ -103,6 +103,7 @@ def regions_of(snapshot: Snapshot) -> list[Region]:
 
 def _uses(snapshot: Snapshot, names: set[str]) -> Iterator[int]:
     """Yield where names are used in code, those after the newest edit first."""
+    names = {name for name in names if len(name) > 1}
     if not names or snapshot.tree is None:
         return
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(names)))})(?!\w)")
