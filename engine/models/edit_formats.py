@@ -216,8 +216,8 @@ _ASK = (
 _EXAMPLES: tuple[tuple[PastEdit, str, str], ...] = (
     (
         PastEdit("", "def send(to, body):\n", "def send(to, body, retries):\n"),
-        'def welcome(user, retries):\n    text = f"Hi {user.name}"\n    send(user.mail, text)\n    return text\n',
-        'def welcome(user, retries):\n    text = f"Hi {user.name}"\n    send(user.mail, text, retries)\n    return text\n',
+        'def welcome(user, retries):\n    text = f"Hi {user}"\n    send(user.mail, text)\n    return text\n',
+        'def welcome(user, retries):\n    text = f"Hi {user}"\n    send(user.mail, text, retries)\n    return text\n',
     ),
     (
         PastEdit("", "const limit = 10;\n", "const limit = 20;\n"),
