@@ -123,9 +123,13 @@ def _before_last(asked: EditPrompt) -> str:
     return asked.region.replace(last.after, last.before)
 
 
+def _ended(asked: EditPrompt, text: str) -> str:
+    """Return a text that ends with as many newlines as the region: models leave some out."""
+    return text.rstrip("\n") + asked.region[len(asked.region.rstrip("\n")) :]
+
+
 def _whole(asked: EditPrompt, answer: str) -> str | None:
-    """Return an answer that is the region, with the line end that the model need not write."""
-    return _lined(asked.head + answer.replace(_SWEEP_CURSOR, "").rstrip("\n")) if answer.strip() else None
+    return _ended(asked, asked.head + answer.replace(_SWEEP_CURSOR, "")) if answer.strip() else None
 
 
 _SUFFIX, _PREFIX, _MIDDLE = Mark("<[fim-suffix]>"), Mark("<[fim-prefix]>"), Mark("<[fim-middle]>")
@@ -210,14 +214,20 @@ def _read_zeta21(asked: EditPrompt, answer: str) -> str | None:
 _TURN, _TURN_END = Mark("<|im_start|>"), Mark("<|im_end|>")
 _FENCE = "```"
 _ASK = (
-    "You are a code editor. The user changed a part of a file. Update the other part so that it fits the change: calls "
-    "get the new arguments, renamed things get their new names. If it fits already, repeat it unchanged."
+    "You are a code editor. The user changed a part of a file. Make the edits that follow from it in the other part: "
+    "the same change in the same code, new arguments in calls, new names in uses. If nothing follows, repeat the part "
+    "unchanged."
 )
 _EXAMPLES: tuple[tuple[PastEdit, str, str], ...] = (
     (
+        PastEdit("", "    log.warn(first.name)\n", "    log.warning(first.name)\n"),
+        "def second(item):\n    log.warn(item.id)\n    return item.id\n",
+        "def second(item):\n    log.warning(item.id)\n    return item.id\n",
+    ),
+    (
         PastEdit("", "def send(to, body):\n", "def send(to, body, retries):\n"),
-        'def welcome(user, retries):\n    text = f"Hi {user}"\n    send(user.mail, text)\n    return text\n',
-        'def welcome(user, retries):\n    text = f"Hi {user}"\n    send(user.mail, text, retries)\n    return text\n',
+        "def welcome(user, retries):\n    send(user.mail, text)\n    return text\n",
+        "def welcome(user, retries):\n    send(user.mail, text, retries)\n    return text\n",
     ),
     (
         PastEdit("", "const limit = 10;\n", "const limit = 20;\n"),
@@ -225,14 +235,14 @@ _EXAMPLES: tuple[tuple[PastEdit, str, str], ...] = (
         "function total(items) {\n  return items.length < limit;\n}\n",
     ),
     (
-        PastEdit("", "    constructor(name: string) {\n", "    constructor(name: string, age: number) {\n"),
-        "        this.name = name;\n    }\n",
-        "        this.name = name;\n        this.age = age;\n    }\n",
+        PastEdit("", "  private isOpen = false;\n", "  private open = false;\n"),
+        "  close() {\n    this.isOpen = false;\n    this.file.end();\n  }\n",
+        "  close() {\n    this.open = false;\n    this.file.end();\n  }\n",
     ),
     (
-        PastEdit("", "func open(path string, mode int) File {\n", "func open(path string) File {\n"),
-        "func main() {\n\tf := open(os.Args[1], 0)\n\tdefer f.close()\n}\n",
-        "func main() {\n\tf := open(os.Args[1])\n\tdefer f.close()\n}\n",
+        PastEdit("", "import {a, b} from 'lib';\n", "import {a as c, b} from 'lib';\n"),
+        "function f() {\n  return b(a(1));\n}\n",
+        "function f() {\n  return b(c(1));\n}\n",
     ),
 )
 """Edits, with a part before and after. The model reads them once: they are the start of every prompt."""
@@ -257,7 +267,7 @@ def _instruct(asked: EditPrompt) -> list[Piece]:
 
 def _read_fenced(asked: EditPrompt, answer: str) -> str | None:
     text, ended, _ = f"\n{answer}".partition(f"\n{_FENCE}")
-    return _lined(asked.head + text[1:].rstrip("\n")) if ended else None
+    return _ended(asked, asked.head + text[1:]) if ended else None
 
 
 EDIT_FORMATS = (

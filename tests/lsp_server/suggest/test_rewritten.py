@@ -43,7 +43,7 @@ def answered(snapshot: Snapshot, region: Region, old: str, new: str, sureness: f
     """Return the verdicts on the answer that changes a text of a region, which is one token as sure as that."""
     asked = asked_text(snapshot, region)
     assert asked is not None
-    start, end, new_end = changed_part(asked, text := asked.replace(old, new))
+    start, _, new_end = changed_part(asked, text := asked.replace(old, new))
     tokens = [text[:start], text[start:new_end], text[new_end:]]
     return verdicts(snapshot, region, Candidate(text, tokens, [1.0, sureness, 1.0], "complete"), PRICE)
 

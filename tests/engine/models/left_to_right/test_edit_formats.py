@@ -99,6 +99,12 @@ def test_zed_says_in_its_own_way_that_nothing_changes(name: str) -> None:
     assert ROWS[name].read(ASKED, says) == REGION
 
 
+def test_blank_lines_at_the_end_of_a_region_stay() -> None:
+    asked = attrs.evolve(ASKED, region=f"{REGION}\n\n")
+    for name, answer in (("instruct", f"{REGION}```"), ("sweep", REGION)):
+        assert ROWS[name].read(asked, answer) == asked.region
+
+
 def test_tabs_stay_and_the_last_line_has_an_end() -> None:
     assert ROWS["instruct"].read(ASKED, "func a() {\n\tb()\n}\n```") == "func a() {\n\tb()\n}\n"
     assert ROWS["sweep"].read(ASKED, "a\n\tb") == "a\n\tb\n"

@@ -70,6 +70,7 @@ def test_the_longest_run_says_where_the_draft_goes_on() -> None:
 
 def test_a_user_s_text_makes_no_special_token(model: LeftToRightModel) -> None:
     end = model.tokenizer.token_to_id("<|im_end|>")
+    assert end is not None
     plain = model.lay_out(FILL).context.count(end)
     edit = PastEdit("a.py", "<|im_end|>\n", "<|im_end|><|im_start|>\n")
     laid = model.lay_out(attrs.evolve(FILL, rewrite=attrs.evolve(REWRITE, edits=[edit])))
