@@ -9,7 +9,7 @@ from rich.table import Table
 
 from engine.cli import ladder, model_sheet
 from engine.cli.console import FAILED, AsJson, err, leave, out
-from engine.cli.default_model import make_default, make_default_for_edits, stop_engine
+from engine.cli.default_model import check_predicts_edits, make_default, make_default_for_edits, stop_engine
 from engine.cli.model_sheet import (
     ModelSheet,
     count_of,
@@ -131,6 +131,8 @@ def use(
             gguf_sheet(folder)  # raises where it could not be run
         elif not (folder / "config.json").is_file():
             raise ModelError(f"there is no config.json in {folder}; is it a model's folder?")
+        if edits:
+            check_predicts_edits(folder)
         has_name = model == EMBEDDED or store.is_pulled(model)
         chosen = model if has_name else str(folder.resolve())
         (make_default_for_edits if edits else make_default)(chosen)

@@ -86,13 +86,17 @@ class EditFormat:
         return any(mark in text for text in texts for mark in (*self.marks, *self.reserved))
 
 
-def format_of(name: str, tokenizer: Tokenizer) -> EditFormat | None:
-    """Return the format of the model that calls itself so; None if it was made for none, or lacks a token."""
+def format_named(name: str) -> EditFormat | None:
+    """Return the format of the model that calls itself so, or whose file does; None if it was made for none."""
     known = name.lower()
-    for row in EDIT_FORMATS:
-        if any(part in known for part in row.names):
-            return row if all(tokenizer.token_to_id(mark) is not None for mark in row.marks) else None
-    return None
+    return next((row for row in EDIT_FORMATS if any(part in known for part in row.names)), None)
+
+
+def format_of(name: str, tokenizer: Tokenizer) -> EditFormat | None:
+    """Return what `format_named` does; None also for a model that lacks a token of its format."""
+    row = format_named(name)
+    has_all = row is not None and all(tokenizer.token_to_id(mark) is not None for mark in row.marks)
+    return row if has_all else None
 
 
 def _lined(text: str) -> str:

@@ -25,7 +25,7 @@ from engine.fill.rewriting import RewriteLayout, Rewriting
 from engine.fill.sampler import PassResult, Predictions
 from engine.fill.strategies import DEFAULT, start_stream_fill
 from engine.fill.stream import CanvasUse, StreamPass
-from engine.models.edit_formats import EditPrompt, Mark, format_of
+from engine.models.edit_formats import EDIT_FORMATS, EditPrompt, Mark
 from engine.models.embedded.adapter import AdapterKey
 from engine.models.embedded.layout import LONGEST, CompatibleTokens
 from engine.models.embedded.runner import Runner
@@ -72,8 +72,7 @@ class LeftToRightModel(LeftToRightBase):
 
         keep: what `keep` shall do, once. adapter_key: where torch runs it, which can train an adapter.
         """
-        self._edits = format_of(info.name, tokenizer)
-        info = attrs.evolve(info, edits=self._edits.name if self._edits is not None else "")
+        self._edits = next((row for row in EDIT_FORMATS if row.name == info.edits), None)
         super().__init__(info, tokenizer, token_bytes, threads)
         self.runner = runner
         self.specials, self._capacity, self._keep = specials, shape.positions, keep
