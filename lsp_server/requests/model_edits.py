@@ -62,37 +62,21 @@ class ModelEdits:
     def __init__(self, session: Session, price: EditPrice | None = None) -> None:
         self._session, self._price = session, price or EditPrice()
         self._link = EngineLink(StatusBoard(lambda _: None), _no_bar)
-        self._options: EngineOptions | None = None
         self._known: dict[str, _Known] = {}
-        self._asking: asyncio.Task[Verdict | None] | None = None
         self._refused: dict[str, int] = {}
         """The newest edit of a document after which the user refused what the model offered."""
 
     async def find(self, snapshot: Snapshot) -> Verdict | None:
-        """Return the next edit of a document; None without one, or without a model. Raises asyncio.CancelledError."""
+        """Return the next edit of a document; None without one, or without a model. To cancel it cancels the engine."""
         newest, options = snapshot.edits.newest, self._chosen()
         if options is None or newest is None or newest.serial <= self._refused.get(snapshot.uri, 0):
             return None
         known = self._known.get(snapshot.uri)
         if known is not None and known.version == snapshot.version:
             return known.change
-        self._stop()
-        asking = self._asking = asyncio.create_task(self._ask(snapshot, options))
-        try:
-            change = await asking
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            asking.cancel()
-            if task is not None and task.cancelling():
-                raise
-            return None
+        change = await self._ask(snapshot, options)
         self._known[snapshot.uri] = _Known(snapshot.version, change)
         return change
-
-    def changed(self, uri: str) -> None:
-        """Ask nothing any more about the text before a change."""
-        if self._known.pop(uri, None) is not None or self._asking is not None:
-            self._stop()
 
     def refuse(self, snapshot: Snapshot) -> None:
         """Offer nothing more after the newest edit of a document."""
@@ -106,13 +90,7 @@ class ModelEdits:
 
     async def close(self) -> None:
         """End the connection. The engine itself keeps running for others."""
-        self._stop()
         await self._link.close()
-
-    def _stop(self) -> None:
-        if self._asking is not None:
-            self._asking.cancel()
-            self._asking = None
 
     def _chosen(self) -> EngineOptions | None:
         """Return the options of the engine with the model for edits; None without one."""
@@ -132,8 +110,9 @@ class ModelEdits:
             return None
         self._link.configure(options)
         try:
-            client = await self._link.client()
-            if not client.welcome.model.edits:
+            # After a failed start this one starts nothing for a while: each edit would try again.
+            client = await self._link.started()
+            if client is None or not client.welcome.model.edits:
                 return None
             for region in regions:
                 if (change := await self._changed(client, snapshot, region)) is not None:

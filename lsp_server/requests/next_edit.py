@@ -25,6 +25,7 @@ from lsp_server.refactor.rivals import has_renames, with_rivals
 from lsp_server.refactor.search import NICENESS, Target, Worker
 from lsp_server.requests.model_edits import ModelEdits
 from lsp_server.session import Session
+from lsp_server.suggest.rewritten import Verdict
 from lsp_server.wire import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
 
 _logger = logging.getLogger(__name__)
@@ -132,6 +133,7 @@ class NextEdits:
         self._rules = rules
         self._background = Worker(NICENESS)
         self._by_model = ModelEdits(session)
+        self._asking_model: asyncio.Task[Verdict | None] | None = None
         self._by_model_at: str | None = None
         """The document of the edit that was offered last, if the model gave it."""
         self._round: _Round | None = None
@@ -168,7 +170,9 @@ class NextEdits:
     def changed(self, uri: str) -> None:
         """Note that a document changed. What that means is seen when the next edit is asked for."""
         self._changed.add(uri)
-        self._by_model.changed(uri)
+        # Each key comes here, so nothing of the model's own files may be called.
+        if self._asking_model is not None:
+            self._asking_model.cancel()
 
     async def accepted(self, *_: object) -> None:
         """Go on to the next place: the user took the edit that was offered. The text must have it by now."""
@@ -226,7 +230,12 @@ class NextEdits:
 
     async def _found_by_model(self, snapshot: Snapshot) -> NextEdit | None:
         """Return what a model for edits offers, where there is one and no rule."""
-        change = await self._by_model.find(snapshot)
+        asking = self._asking_model = asyncio.create_task(self._by_model.find(snapshot))
+        try:
+            change = await asking
+        finally:
+            if self._asking_model is asking:
+                self._asking_model = None
         if change is None or not self._session.documents.is_current(snapshot):
             return None
         self._by_model_at = snapshot.uri

@@ -3,6 +3,7 @@
 The tests hold the mechanics: what is offered is a change of the call, and what the model writes there is its own.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,14 @@ async def test_what_was_refused_does_not_come_again(editor: NextEditEditor) -> N
     assert edit is not None
     await editor.command("midspan.nextEditDismissed")
     assert await editor.next_edit() is None
+
+
+async def test_a_key_ends_what_the_model_was_asked(editor: NextEditEditor) -> None:
+    editor.show(CART, "file:///project/key.py")
+    editor.replace("(items, tax)", "(items, tax, currency)")
+    asking = asyncio.ensure_future(editor.next_edit())
+    editor.type(" ")
+    assert await asking is None
 
 
 async def test_where_nothing_follows_it_is_silent(editor: NextEditEditor) -> None:
