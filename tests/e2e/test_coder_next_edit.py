@@ -73,6 +73,7 @@ async def test_a_key_ends_what_the_model_was_asked(editor: NextEditEditor) -> No
     editor.show(CART, "file:///project/key.py")
     editor.replace("(items, tax)", "(items, tax, currency)")
     asking = asyncio.ensure_future(editor.next_edit())
+    await asyncio.sleep(0)  # so that the request is sent before the key
     editor.type(" ")
     assert await asking is None
 
