@@ -111,11 +111,7 @@ _OF_EDITORS = frozenset({"server", "trace"})
 # the offers are right, and more keys are saved net of what they cost; its numbers were chosen on one half of the young
 # packages. Quiet is for readers whom grey text disturbs: it hides what is shorter than six characters, but for the
 # rest of a begun name. docs/suggestions.md says how to measure them.
-GATES = {
-    "quiet": Price(wrong=40.0, glance=4.0, name=2.0),
-    "normal": NORMAL,
-    "eager": Price(WRONG, GLANCE),
-}
+GATES = {"quiet": Price(wrong=40.0, glance=4.0, name=2.0), "normal": NORMAL, "eager": Price(WRONG, GLANCE)}
 DEFAULT_GATE = GATES["normal"]
 PAUSED = Price(WRONG, glance=-GLANCE, least=0.6, name=-GLANCE, part=0.9)
 """The price once the user has stopped typing, and looks for how to go on: then a short text is worth a glance too."""
@@ -191,6 +187,14 @@ class Settings:
         default=True,
         metadata=_advanced(FLAG, "Whether the place where your last edit fits too is offered next."),
     )
+    edits_model: str = attrs.field(
+        default=DEFAULT,
+        metadata=_advanced(
+            TEXT,
+            'The model for next edits that no rule knows, or none. The default is what "midspan models use --edits" '
+            "chose, at first none.",
+        ),
+    )
     completion_items: bool = attrs.field(
         default=False,
         metadata=_advanced(FLAG, "Whether the completion menu has suggestions too, for editors without inline ones."),
@@ -262,16 +266,13 @@ class Settings:
         default=30.0, metadata=_advanced(number(0, 10080), "Idle minutes until the engine leaves; 0 is never.")
     )
     refactor_max_files: int = attrs.field(
-        default=20_000,
-        metadata=_advanced(integer(1, 20_000), "The most files that a repeated edit searches."),
+        default=20_000, metadata=_advanced(integer(1, 20_000), "The most files that a repeated edit searches.")
     )
     refactor_max_places: int = attrs.field(
-        default=5_000,
-        metadata=_advanced(integer(1, 1_000_000), "The most places that a repeated edit finds."),
+        default=5_000, metadata=_advanced(integer(1, 1_000_000), "The most places that a repeated edit finds.")
     )
     refactor_max_seconds: float = attrs.field(
-        default=60.0,
-        metadata=_advanced(number(0.1, 3600), "The most seconds that a repeated edit searches."),
+        default=60.0, metadata=_advanced(number(0.1, 3600), "The most seconds that a repeated edit searches.")
     )
     log_level: str = attrs.field(
         default="info", metadata=_advanced(choice("debug", "info", "warning", "error"), "How much is logged.")

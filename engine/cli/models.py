@@ -9,7 +9,7 @@ from rich.table import Table
 
 from engine.cli import ladder, model_sheet
 from engine.cli.console import FAILED, AsJson, err, leave, out
-from engine.cli.default_model import make_default, stop_engine
+from engine.cli.default_model import check_predicts_edits, make_default, make_default_for_edits, stop_engine
 from engine.cli.model_sheet import (
     ModelSheet,
     count_of,
@@ -27,7 +27,7 @@ from engine.library.catalog import DEFAULT_BUDGET_MS, answer_on, answering_devic
 from engine.library.device_memory import DeviceMemory, device_memories, gigabytes
 from engine.library.gguf_file import is_gguf
 from engine.library.resolve import folder_of, other_models
-from engine.library.store import EMBEDDED, choose, chosen_model
+from engine.library.store import EMBEDDED, NO_MODEL, choose, choose_for_edits, chosen_for_edits, chosen_model
 
 app = typer.Typer(help="Models: list, inspect, pull, choose, remove.", no_args_is_help=True)
 app.command()(pull)
@@ -66,6 +66,11 @@ def list_models(as_json: AsJson = False) -> None:
     choice = chosen_model()
     if choice.problem:
         err.print(f"midspan: {choice.problem}", soft_wrap=True)
+    edits = chosen_for_edits()
+    if edits.problem:
+        err.print(f"midspan: {edits.problem}", soft_wrap=True)
+    what = edits.model if edits.model != NO_MODEL else "none; `midspan models use --edits NAME` chooses one"
+    out.print(f"for next edits that no rule knows: {what}", soft_wrap=True)
     if Path(choice.model).is_absolute():
         out.print(f"in use: {choice.model}", soft_wrap=True)
     out.print(
@@ -110,17 +115,27 @@ def info(
 
 
 @app.command()
-def use(model: NameOrFolder) -> None:
+def use(
+    model: NameOrFolder,
+    edits: Annotated[
+        bool, typer.Option("--edits", help='For next edits that no rule knows, and "none" for no model.')
+    ] = False,
+) -> None:
     """Make a model the default: for this command line and for editors without a setting `midspan.model`."""
     try:
+        if edits and model == NO_MODEL:
+            make_default_for_edits(NO_MODEL)
+            return
         folder = folder_of(model)
         if is_gguf(folder):
             gguf_sheet(folder)  # raises where it could not be run
         elif not (folder / "config.json").is_file():
             raise ModelError(f"there is no config.json in {folder}; is it a model's folder?")
+        if edits:
+            check_predicts_edits(folder)
         has_name = model == EMBEDDED or store.is_pulled(model)
         chosen = model if has_name else str(folder.resolve())
-        make_default(chosen)
+        (make_default_for_edits if edits else make_default)(chosen)
     except MidspanError as error:
         leave(error, FAILED)
 
@@ -180,6 +195,8 @@ def remove(name: Name, yes: Yes = False) -> None:
         freed = store.remove(name)
         if in_use:
             choose(EMBEDDED)
+        if chosen_for_edits().model == name:
+            choose_for_edits(NO_MODEL)
     except MidspanError as error:
         leave(error, FAILED)
     out.print(f"{name} is removed; that frees {gigabytes(freed)}", soft_wrap=True)

@@ -207,6 +207,30 @@ def choose(model: str) -> None:
     write_config(_path(), {"model": model})
 
 
+NO_MODEL = "none"
+"""The name of no model, where one can be chosen for edits."""
+_EDITS_FILE = "edits-model.json"
+
+
+def chosen_for_edits() -> ChosenModel:
+    """Return the model that predicts edits: NO_MODEL unless the user chose one that is here. Never raises."""
+    path = config_folder() / _EDITS_FILE
+    try:
+        model = read_json(path)["model"]
+    except FileNotFoundError:
+        return ChosenModel(NO_MODEL)
+    except (OSError, ValueError, TypeError, KeyError):
+        return ChosenModel(NO_MODEL, f"{path} cannot be read; choose again with: midspan models use --edits NAME")
+    if model == NO_MODEL or (isinstance(model, str) and _is_available(model)):
+        return ChosenModel(model)
+    return ChosenModel(NO_MODEL, f"the model for edits {model} is not here any more; there is none now")
+
+
+def choose_for_edits(model: str) -> None:
+    """Make `model` the one for edits: NO_MODEL, a pulled model's name or an absolute path. Raises ModelError."""
+    write_config(config_folder() / _EDITS_FILE, {"model": model})
+
+
 def path_of(model: str) -> Path | None:
     """Return the path that a user gave for a model; None for a name.
 

@@ -196,6 +196,8 @@ _MAX_CHARACTERS = {
 MAX_SNIPPETS = 64
 MAX_SNIPPET_CHARACTERS = 200_000
 """All snippets of a fill together. The language server sends at most 48,000."""
+MAX_REWRITE_CHARACTERS = 100_000
+"""A region and all edits before it together."""
 MAX_LEARNED_CHARACTERS = 200_000
 MAX_FORGOTTEN_PATHS = 10_000
 _MAX_KEPT_PATHS = 20_000
@@ -215,6 +217,12 @@ def limit_error(fill: Fill) -> str | None:
         return f"there are {len(fill.snippets)} snippets; at most {MAX_SNIPPETS} are allowed"
     if any(len(snippet.path) > _MAX_PATH for snippet in fill.snippets):
         return f"the path of a snippet has more than {_MAX_PATH} characters"
+    if (rewrite := fill.rewrite) is not None:
+        texts = [rewrite.region, *(text for edit in rewrite.edits for text in (edit.path, edit.before, edit.after))]
+        if (length := sum(map(len, texts))) > MAX_REWRITE_CHARACTERS:
+            return f"the rewrite has {length} characters; at most {MAX_REWRITE_CHARACTERS} are allowed"
+        if not (-1 <= rewrite.cursor <= len(rewrite.region) and 0 <= rewrite.kept <= len(rewrite.region)):
+            return f"cursor or kept is outside of the region, which has {len(rewrite.region)} characters"
     length = sum(len(snippet.text) for snippet in fill.snippets)
     if length > MAX_SNIPPET_CHARACTERS:
         return f"the snippets have {length} characters; at most {MAX_SNIPPET_CHARACTERS} are allowed"

@@ -6,8 +6,9 @@ from typing import Literal
 import attrs
 
 from engine.protocol.memory_messages import MemoryRequest, MemoryStatus, MemoryUpdated
+from engine.protocol.rewrite import Rewrite
 
-PROTOCOL_VERSION = 6
+PROTOCOL_VERSION = 7
 
 Extent = Literal["line", "lines"]
 Finish = Literal["complete", "deadline", "cancelled", "canvas full", "unsure"]
@@ -90,6 +91,7 @@ class ModelInfo:
     window. `reading_tokens` is how much of the window to fill while the user types; 0 means all of it. A model that
     cannot cache its context asks for less, because it reads all of it again after each key. `doubt` says how many times
     dearer a wrong text of it counts when somebody decides what to show: above 1 if it is surer than it is right.
+    `edits` is the format in which it takes a Rewrite, "" if it takes none.
     """
 
     name: str
@@ -104,6 +106,7 @@ class ModelInfo:
     server: str = ""
     reading_tokens: int = 0
     doubt: float = 1.0
+    edits: str = ""
 
 
 @attrs.frozen
@@ -160,6 +163,8 @@ class Fill:
 
     `explain` asks for the origins of each candidate. `line` is the line of the hole in its file, from 1, and 0 if the
     file begins with `prefix`.
+
+    `rewrite` asks for a region between prefix and suffix as it is after the next edit: that is the candidate's text.
     """
 
     id: int
@@ -189,6 +194,7 @@ class Fill:
     scope: str = ""
     trace: bool = False
     scored: str = ""
+    rewrite: Rewrite | None = None
 
 
 def _plain_canvas(canvas: list[str | None]) -> list[str | None]:

@@ -23,7 +23,9 @@ from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.recent import RecentRules, places_in, places_of_files
 from lsp_server.refactor.rivals import has_renames, with_rivals
 from lsp_server.refactor.search import NICENESS, Target, Worker
+from lsp_server.requests.model_edits import ModelEdits
 from lsp_server.session import Session
+from lsp_server.suggest.rewritten import Verdict
 from lsp_server.wire import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
 
 _logger = logging.getLogger(__name__)
@@ -130,6 +132,10 @@ class NextEdits:
         self._worker = worker
         self._rules = rules
         self._background = Worker(NICENESS)
+        self._by_model = ModelEdits(session)
+        self._asking_model: asyncio.Task[Verdict | None] | None = None
+        self._by_model_at: str | None = None
+        """The document of the edit that was offered last, if the model gave it."""
         self._round: _Round | None = None
         self._changed: set[str] = set()
         self._ended: set[str] = set()
@@ -164,14 +170,20 @@ class NextEdits:
     def changed(self, uri: str) -> None:
         """Note that a document changed. What that means is seen when the next edit is asked for."""
         self._changed.add(uri)
+        # Each key comes here, so nothing of the model's own files may be called.
+        if self._asking_model is not None:
+            self._asking_model.cancel()
 
     async def accepted(self, *_: object) -> None:
         """Go on to the next place: the user took the edit that was offered. The text must have it by now."""
         self._follow_changes()
 
     async def dismiss(self, *_: object) -> None:
-        """Offer no place of this rule again in this session."""
-        if self._round is not None:
+        """Offer no place of this rule again in this session; of the model's, nothing more after this edit."""
+        if self._by_model_at is not None:
+            if (snapshot := self._session.documents.snapshot(self._by_model_at)) is not None:
+                self._by_model.refuse(snapshot)
+        elif self._round is not None:
             self._ended.add(_code_of(self._round.recent))
             self._end()
 
@@ -180,6 +192,7 @@ class NextEdits:
         self._changed.discard(uri)
         self._undone.pop(uri, None)
         self._left.pop(uri, None)
+        self._by_model.closed(uri)
 
     async def close(self) -> None:
         """End the search and its worker process."""
@@ -187,6 +200,7 @@ class NextEdits:
             self._asking.cancel()
         self._end()
         await self._background.close()
+        await self._by_model.close()
 
     async def _find(self, params: NextEditParams) -> NextEdit | None:
         uri = params.text_document.uri
@@ -195,8 +209,9 @@ class NextEdits:
         if snapshot is None or not self._session.configuration.settings.next_edits or self._session.snooze.holds():
             return None
         current = self._round or await self._begin(snapshot)
+        self._by_model_at = None
         if current is None:
-            return None
+            return await self._found_by_model(snapshot)
         offset, newest = offset_in(snapshot.source, params.position, self._session.encoding), snapshot.edits.newest
         if not current.taken and newest is not None:
             await asyncio.sleep(_hold_s(current.recent, newest, offset))
@@ -208,10 +223,25 @@ class NextEdits:
             self._search(current, snapshot)
             return self._offer(current, uri, snapshot.version, file, place)
         if not params.any_file or not current.may_leave_file:
-            return None
+            return None if current.taken else await self._found_by_model(snapshot)
         self._search(current, snapshot)
         found = await current.search.first(lambda other: other != uri)
         return None if found is None or self._is_stale(snapshot, current) else self._elsewhere(current, found)
+
+    async def _found_by_model(self, snapshot: Snapshot) -> NextEdit | None:
+        """Return what a model for edits offers, where there is one and no rule."""
+        asking = self._asking_model = asyncio.create_task(self._by_model.find(snapshot))
+        try:
+            change = await asking
+        finally:
+            if self._asking_model is asking:
+                self._asking_model = None
+        if change is None or not self._session.documents.is_current(snapshot):
+            return None
+        self._by_model_at = snapshot.uri
+        return self._edit(
+            snapshot.uri, snapshot.version, snapshot.text, Replacement(change.start, change.end, change.text)
+        )
 
     async def _begin(self, snapshot: Snapshot) -> _Round | None:
         newest = snapshot.edits.newest
@@ -280,14 +310,18 @@ class NextEdits:
             current.search.begin(snapshot)
 
     def _offer(self, current: _Round, uri: str, version: int, file: PendingFile, place: Replacement) -> NextEdit:
-        source, encoding = self._session.documents.source_of(file.text), self._session.encoding
+        remaining = max(1, sum(one.count for one in current.files.values()))
+        return self._edit(uri, version, file.text, place, remaining)
+
+    def _edit(self, uri: str, version: int, text: str, place: Replacement, remaining: int = 1) -> NextEdit:
+        source, encoding = self._session.documents.source_of(text), self._session.encoding
         start, end = (position_in(source, offset, encoding) for offset in (place.start, place.end))
         return NextEdit(
             place.text,
             types.Range(start, end),
             types.VersionedTextDocumentIdentifier(version, uri),
             types.Command("Accept the next edit", NEXT_EDIT_ACCEPTED, arguments=[uri]),
-            max(1, sum(one.count for one in current.files.values())),
+            remaining,
         )
 
     def _elsewhere(self, current: _Round, uri: str) -> NextEdit | None:

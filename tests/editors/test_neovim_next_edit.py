@@ -1,12 +1,15 @@
 """The next edit in a real Neovim: shown where it is, jumped to, accepted, and dismissed for good."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from neovim import Neovim
+from support.coder import coder_or_skip
 from support.git_folder import repository
+from support.lsp_editor import engine_home
 
 Open = Callable[..., Neovim]
 FAR = 60
@@ -253,3 +256,18 @@ def test_any_edit_is_drawn_as_what_it_changes(
     ]
     neovim.nvim.command("Midspan nextedit accept")
     neovim.eventually(lambda: neovim.text() == "\n".join(wanted), "the text is another")
+
+
+def test_a_model_for_edits_offers_what_no_rule_knows(in_neovim: Open, neovim_settings: dict[str, Any]) -> None:
+    coder = coder_or_skip()
+    cart = "def price(items, tax):\n    return sum(items)\n\n\ndef pay(cart):\n    return price(cart.items, cart.tax)\n"
+    with engine_home(Path(os.environ["MIDSPAN_RUNTIME_DIR"]), coder):
+        settings = {**neovim_settings, "editsModel": str(coder)}
+        neovim = in_neovim(cart, "cart.py", setup={"settings": settings, "keymaps": {"accept": "<Tab>"}})
+        neovim.until_ready()
+        neovim.keys("1Gf)i, currency<Esc>")
+        neovim.eventually(lambda: drawn(neovim) != [], "nothing is offered")
+        neovim.keys("<Tab>")
+        neovim.eventually(lambda: neovim.cursor()[0] > 1, "the cursor is not there")
+        neovim.keys("<Tab>")
+        neovim.eventually(lambda: "price(cart.items, cart.tax, " in neovim.text(), "the call is not changed")

@@ -230,7 +230,7 @@ def test_in_vs_code_a_workspace_sets_neither_what_is_run_and_read_nor_what_it_co
     groups = json.loads((ROOT / "editors" / "vscode" / "package.json").read_text("utf-8"))["contributes"]
     settings = {name: one for group in groups["configuration"] for name, one in group["properties"].items()}
     of_the_user = {name.removeprefix("midspan.") for name, one in settings.items() if "scope" in one}
-    machine = {"model", "server.path", "server.package", "device", "precision", "threads"}
+    machine = {"model", "editsModel", "server.path", "server.package", "device", "precision", "threads"}
     assert of_the_user == machine | {"memoryMegabytes", "idleMinutes", "memory", "relatedFiles"}
     # Of "machine" a remote window takes the remote settings, so what keeps code private is of the user alone.
     assert settings["midspan.relatedFiles"]["scope"] == settings["midspan.memory"]["scope"] == "application"

@@ -20,6 +20,7 @@ from engine.library.packed_weights import PackedWeights
 from engine.library.precision_names import TORCH_PRECISIONS, PrecisionSetting
 from engine.library.resolve import known_model
 from engine.library.weights_header import weight_files
+from engine.models.edit_formats import format_of
 from engine.models.embedded.adapter import ADAPTER_FILE, Adapter, AdapterKey
 from engine.models.embedded.numpy_pass import HostPass
 from engine.models.embedded.runner import HostRunner, KernelPass, Runner, host_pass, kernel_digest, kernel_paths
@@ -148,6 +149,7 @@ def _model(
         if adapter is not None:
             host.adapt(adapter)
         runner = HostRunner(host, weights, shape, never, token_bytes.continuing_words(), head)
+    edits = format_of(f"{name} {source.name}", tokenizer)
     info = ModelInfo(
         name=name,
         family=FAMILY,
@@ -160,6 +162,7 @@ def _model(
         dtype=runner.dtype,
         reading_tokens=min(READING_TOKENS, shape.context_tokens),
         doubt=doubt_of(source),
+        edits="" if edits is None else edits.name,
     )
     canvas = 0 if adapter is None else adapter.canvas_tokens
     return LeftToRightModel(info, runner, tokenizer, token_bytes, specials, way.threads, shape, canvas, keep, key)

@@ -21,9 +21,11 @@ from engine.fill.interface import (
     expect_type,
 )
 from engine.fill.lines import Below
+from engine.fill.rewriting import RewriteLayout, Rewriting
 from engine.fill.sampler import PassResult, Predictions
 from engine.fill.strategies import DEFAULT, start_stream_fill
 from engine.fill.stream import CanvasUse, StreamPass
+from engine.models.edit_formats import EDIT_FORMATS, EditPrompt, Mark
 from engine.models.embedded.adapter import AdapterKey
 from engine.models.embedded.layout import LONGEST, CompatibleTokens
 from engine.models.embedded.runner import Runner
@@ -33,10 +35,13 @@ from engine.models.left_to_right.fim import Specials
 from engine.models.left_to_right.prompt import FimPrompt
 from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.messages import Fill, ModelInfo, left_edge
+from engine.protocol.rewrite import Rewrite
 
 FAMILY = "left-to-right"
 _WINDOW = 256
 """Characters before the cursor in which its last piece is looked for."""
+_LEAST_NEW = 32
+"""A rewrite has room for so many tokens more than the region has."""
 CANVAS_RIGHT = 0.5
 """draft_planner.RIGHT of an adapter's canvases: a young adapter guesses every second first token."""
 
@@ -67,6 +72,7 @@ class LeftToRightModel(LeftToRightBase):
 
         keep: what `keep` shall do, once. adapter_key: where torch runs it, which can train an adapter.
         """
+        self._edits = next((row for row in EDIT_FORMATS if row.name == info.edits), None)
         super().__init__(info, tokenizer, token_bytes, threads)
         self.runner = runner
         self.specials, self._capacity, self._keep = specials, shape.positions, keep
@@ -87,6 +93,8 @@ class LeftToRightModel(LeftToRightBase):
 
     def lay_out(self, fill: Fill) -> Layout:
         self._check(fill.rule)  # A strategy that this model does not have is refused before anything is read.
+        if fill.rewrite is not None:
+            return self._lay_out_rewrite(fill, fill.rewrite)
         prefix = fill.prefix.replace("\r\n", "\n")
         typed = unfinished(self.tokenizer, prefix)
         above = prefix[: len(prefix) - len(typed)]
@@ -110,6 +118,45 @@ class LeftToRightModel(LeftToRightBase):
             resumes=Below.of(prefix, fill.suffix.replace("\r\n", "\n"), fill.language),
         )
 
+    def _lay_out_rewrite(self, fill: Fill, rewrite: Rewrite) -> RewriteLayout:
+        row = self._edits
+        if row is None:
+            raise ModelError(f"{self.info.name} was not made to predict edits")
+        related = tuple((one.path, one.text) for one in fill.snippets)
+        asked = EditPrompt(
+            fill.path,
+            fill.prefix,
+            rewrite.region,
+            fill.suffix,
+            rewrite.cursor,
+            rewrite.kept,
+            fill.line,
+            fill.language,
+            rewrite.edits,
+            related,
+        )
+        if row.is_ambiguous(asked):
+            raise ModelError(f"the text has a mark of the format {row.name}")
+        tokens = [] if self.specials.begin is None else [self.specials.begin]
+        for piece in row.prompt(asked):
+            tokens += self._mark(piece) if isinstance(piece, Mark) else self._encode_alone(piece)
+        unchanged = self._encode_alone(row.unchanged(asked))
+        if len(tokens) + len(unchanged) + _LEAST_NEW > self.info.context_tokens:
+            raise ModelError(f"the region and what is around it have more tokens than {self.info.name} reads")
+        return RewriteLayout(
+            context=tokens[:-1],
+            anchor=tokens[-1],
+            region=rewrite.region,
+            kept=asked.head,
+            unchanged=unchanged,
+            stop=row.stop,
+            read=lambda answer: row.read(asked, answer),
+        )
+
+    def _mark(self, mark: Mark) -> list[int]:
+        token = self.tokenizer.token_to_id(mark.token)
+        return [] if token is None else [token]
+
     def new_context(self) -> Context:
         return self.runner.new_context()
 
@@ -118,6 +165,8 @@ class LeftToRightModel(LeftToRightBase):
         # What follows may be looked at after the fill, and a canvas comes after its last token.
         beyond = max(FOLLOWS, self.canvas_tokens)
         task = task.within(self._capacity - len(task.layout.context) - 2 - beyond)
+        if isinstance(task.layout, RewriteLayout):
+            return Rewriting(self, task, task.layout)
         return start_stream_fill(self, task)
 
     def run(self, passes: Sequence[Pass]) -> list[PassResult]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from support.gguf_files import tiny_network
 from support.models_command import NAME, WEIGHTS, ModelsCommand
 
 from engine.client.address import runtime_paths_of
@@ -17,7 +18,7 @@ from engine.errors import ModelError
 from engine.library.catalog import catalog
 from engine.library.device_memory import Verdict
 from engine.library.resolve import folder_of
-from engine.library.store import chosen_model
+from engine.library.store import choose_for_edits, chosen_for_edits, chosen_model
 from engine.models.load import load
 
 
@@ -51,6 +52,29 @@ def test_the_model_in_use_is_the_default(models: ModelsCommand, tiny_model: Path
     assert runtime_paths_of("default") == runtime_paths_of(str(tiny_model))
     assert models.run("use", "embedded").status == 0
     assert runtime_paths_of("default") == runtime_paths_of("embedded")
+
+
+def test_a_model_for_edits_is_another_choice_and_none_at_first(models: ModelsCommand, tmp_path: Path) -> None:
+    path = tiny_network("qwen2").save_gguf(tmp_path / "next-instruct.gguf")
+    assert chosen_for_edits().model == "none"
+    assert "for next edits that no rule knows: none" in models.run("list").out
+    assert f"for next edits from now on: {path}" in models.run("use", "--edits", str(path)).out
+    assert (chosen_for_edits().model, chosen_model().model) == (str(path), "embedded")
+    assert f"for next edits that no rule knows: {path}" in models.run("list").out
+    assert "embedded" not in models.run("use", "--edits", "none").out
+    assert chosen_for_edits().model == "none"
+
+
+def test_a_model_that_predicts_no_edits_is_not_chosen_for_them(models: ModelsCommand) -> None:
+    assert "predicts no edits" in models.fails("use", "--edits", "embedded")
+    assert chosen_for_edits().model == "none"
+
+
+def test_a_model_for_edits_that_is_gone_is_none(models: ModelsCommand) -> None:
+    choose_for_edits("/nowhere/sweep.gguf")
+    assert chosen_for_edits().model == "none"
+    assert "is not here any more" in chosen_for_edits().problem
+    choose_for_edits("none")
 
 
 @pytest.mark.slow

@@ -1,0 +1,27 @@
+"""What a fill says that rewrites a part of a file instead of filling a hole: the region, and the edits before it."""
+
+import attrs
+
+
+@attrs.frozen
+class PastEdit:
+    """One of the user's last edits, as whole lines before and after it. `line` is the first of them, from 1."""
+
+    path: str
+    before: str
+    after: str
+    line: int = 1
+
+
+@attrs.frozen
+class Rewrite:
+    """Asks for a region of a file as it is after the user's next edit. Around it are the fill's prefix and suffix.
+
+    `region` has whole lines, which end with "\\n". `cursor` counts its characters, and is -1 where the cursor is
+    elsewhere. Its first `kept` characters, which are whole lines too, stay as they are. `edits` has the oldest first.
+    """
+
+    region: str
+    cursor: int = -1
+    kept: int = 0
+    edits: list[PastEdit] = attrs.field(factory=list)
