@@ -191,8 +191,7 @@ class Settings:
         default=DEFAULT,
         metadata=_advanced(
             TEXT,
-            'The model for next edits that no rule knows, or none. The default is what "midspan models use --edits" '
-            "chose, at first none.",
+            'The model for next edits that no rule knows; by default what "midspan models use --edits" chose, or none.',
         ),
     )
     completion_items: bool = attrs.field(
