@@ -127,14 +127,17 @@ def is_assumed(leaf: Node, language: str) -> bool:
 
 
 def doubt_of(
-    rule: Rule, match: Match, scopes: Scopes, own: Sequence[tuple[int, int]] | None, *, has_errors: bool
+    rule: Rule, match: Match, scopes: Scopes, own: Sequence[tuple[int, int]] | None, *, path: str, has_errors: bool
 ) -> str:
     """Return why a place may mean something else than the example, as a phrase; "" if nothing says so.
 
-    `own` are the parts of this text that are examples; None if it has none. `has_errors` says that its syntax has.
+    `own` are the parts of this text that are examples; None if it has none. `path` is its file's, and `has_errors` says
+    that its syntax has errors.
     """
     if rule.wide:
         return rule.wide
+    if rule.home is not None and own is None and not _is_within(path, rule.home):
+        return "it is in another folder than the examples, and only its syntax is as in them"
     if rule.imports == "relative" and own is None:
         return "a relative import means another module in another folder"
     if rule.is_syntax and not (own and _is_near(match.nodes[0], own)) and not _is_asked_for(rule, match):
@@ -162,6 +165,12 @@ def doubt_of(
     if here == "an attribute":
         return "another declaration may not need it"
     return f"it is {here or 'elsewhere'} here, and {rule.position or 'elsewhere'} in the example"
+
+
+def _is_within(path: str, home: str) -> bool:
+    """Return whether a file is in a folder. The path may begin at a folder that the other one names too."""
+    parts, wanted = path.split("/"), home.split("/")
+    return any(parts[: len(wanted) - at] == wanted[at:] for at in range(len(wanted)))
 
 
 def in_annotation(node: Node) -> bool:

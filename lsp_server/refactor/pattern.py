@@ -223,8 +223,10 @@ class Rule:
     called and `position` where the code is (None: anywhere), `seen` what its variables are, and `assumed` the names
     that it reads and nothing binds, see doubts.py. `in_annotation` says that Python may not evaluate the example.
     `ending` is the end of the statement around it, if the edit changed that: ";" or "".
-    `wide` says why all places are doubtful, see wide.py. `imports` says what a rule of imports does, "" for others.
-    `rename` is the declaration whose name it changes, and then the places are its uses.
+    `wide` says why all places are doubtful, see wide.py. `path` is the example's, and `values` are the names that the
+    widest form has for its variables there. `home` is the folder that two examples share, if they made a rule so wide
+    that nothing else says what is meant; None if it is sure everywhere. `imports` says what a rule of imports does, ""
+    for others. `rename` is the declaration whose name it changes, and then the places are its uses.
     """
 
     language: str
@@ -254,6 +256,9 @@ class Rule:
     in_annotation: bool = False
     ending: str | None = None
     wide: str = ""
+    path: str = ""
+    values: tuple[str, ...] = ()
+    home: str | None = None
     imports: ImportSort = ""
     rename: Rename | None = None
 

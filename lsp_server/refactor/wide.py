@@ -1,11 +1,13 @@
 """The widest form of a rule: only what the edit changes is constant. `assert.X` becomes `require.X` for any X."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 
 import attrs
 
 from lsp_server.refactor.difference import Change, changed_children
+from lsp_server.refactor.doubts import is_syntax_alone
 from lsp_server.refactor.generalise import Side, Sides
 from lsp_server.refactor.grammar import (
     is_access,
@@ -63,13 +65,34 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
 
 
 def sure_and_wide(rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
-    """Return the widest forms that two examples have, which are sure, and the others."""
-    counts = [sum(has_same_sides(one, other) for other in rules) for one in rules]
+    """Return the widest forms that two examples have, which are sure, and the others.
+
+    Examples that have the same names say no more than the rule with these names.
+    """
     sure: list[Rule] = []
-    for one, count in zip(rules, counts, strict=True):
-        if count > 1 and not any(has_same_sides(one, other) for other in sure):
-            sure.append(attrs.evolve(one, wide=""))
-    return tuple(sure), tuple(one for one, count in zip(rules, counts, strict=True) if count == 1)
+    wide: list[Rule] = []
+    for one in rules:
+        if any(has_same_sides(one, other) for other in (*sure, *wide)):
+            continue
+        same = [other for other in rules if has_same_sides(one, other)]
+        if len(same) > 1 and (not one.values or len({other.values for other in same}) > 1):
+            sure.append(attrs.evolve(one, wide="", home=home_of(one, *same)))
+        else:
+            wide.append(one)
+    return tuple(sure), tuple(wide)
+
+
+def home_of(*rules: Rule) -> str | None:
+    """Return the folder that examples share, if their code says no more than its syntax; None for all folders.
+
+    A file that is in no folder is a home of its own.
+    """
+    if not is_syntax_alone(rules[0].pattern, rules[0].template) or not all(rule.path for rule in rules):
+        return None
+    folders = [rule.path.rpartition("/")[0] for rule in rules]
+    known = {rule.path for rule in rules}
+    shared = os.path.commonpath(folders) if all(folders) else ""
+    return shared or (min(known) if len(known) == 1 else None)
 
 
 def _smallest(old: Node, new: Node) -> tuple[Node, Node]:
