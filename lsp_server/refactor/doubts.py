@@ -14,6 +14,7 @@ from lsp_server.refactor.grammar import (
     is_call,
     is_callee,
     is_name,
+    is_named_element,
     is_operator,
     is_statement,
     receiver_of,
@@ -37,7 +38,7 @@ _PLAIN_TYPES = {name for name in BROUGHT if name.islower()} | {"String", "Object
 _COMMON = frozenset(
     {"for", "in", "of", "as", "if", "else", "while", "do", "then", "end", "return", "async", "await"}
     | {"def", "function", "func", "fn", "fun", "class", "type", "struct", "var", "let", "const", "new"}
-    | {"static", "public", "private", "protected", "pub", "export", "default"}
+    | {"static", "public", "private", "protected", "pub", "export", "default", "catch"}
 )
 _SEVERAL_WORDS = re.compile(r"^__|[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z]")
 _CONVERSION = re.compile(
@@ -183,6 +184,9 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
     unknown = next((name for name in rule.assumed if scopes.binding(name, match.nodes[0]) == UNKNOWN), "")
     if unknown:
         return f"`{unknown}`, which the edit uses, may be known in the example's file alone"
+    name = next((one for one in _requalified(rule) if scopes.binding(one, match.nodes[0]) == UNKNOWN), "")
+    if name and rule.language in NAMES_ALL and not scopes.imports_everything():
+        return f"nothing here binds `{name}`, which the edit uses"
     added = _parameters(rule.template) - _parameters(rule.pattern)
     if added and not _is_asked_for(rule, match):
         return f"nothing in it uses `{min(added)}`, which the edit adds"
@@ -191,6 +195,28 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
     if len(rule.pattern) == len(rule.template) == 1 and _is_modified_type(rule.pattern[0], rule.template[0]):
         return "another file declares another type of this name"
     return ""
+
+
+def _requalified(rule: Rule) -> set[str]:
+    """Return the free names that the edit brings where a qualifier comes or goes: `m` or `get` of `m.get`."""
+    old, new = ([*_named(side)] for side in (rule.pattern, rule.template))
+    free = {name for name, owner in new if not owner} - {name for name, owner in old if not owner}
+    dropped = {name for name, owner in old if owner}
+    added = {owner for name, owner in new if owner and (name, "") in old}
+    return free & (dropped | added)
+
+
+def _named(patterns: Sequence[Pattern]) -> Iterator[tuple[str, str]]:
+    """Yield the names of code, each with the name that qualifies it, or ""."""
+    for one in patterns:
+        if isinstance(one, Branch) and is_access(one) and all(isinstance(part, Leaf) for part in one.children):
+            first, *_, last = (part.text for part in one.children if isinstance(part, Leaf))
+            yield first, ""
+            yield last, first
+        elif isinstance(one, Branch):
+            yield from _named(one.children[1:] if is_named_element(one) else one.children)
+        elif isinstance(one, Leaf) and one.named:
+            yield one.text, ""
 
 
 def _is_modified_type(pattern: Pattern, template: Pattern) -> bool:
@@ -255,7 +281,7 @@ def _says(pattern: Pattern, bound: frozenset[str], is_prefix_enough: bool, aroun
         if pattern.kind == "sized_type_specifier" and len(pattern.children) > 1:
             return _ENOUGH  # `unsigned char` is no type of everything
         declared = items((pattern,)) if "parameter" in pattern.kind else iter(())
-        if pattern.kind == "arrow_function":  # a single parameter needs no list
+        if pattern.kind in ("arrow_function", "catch_clause"):  # a single parameter needs no list
             declared = (child for child in pattern.children if isinstance(child, Leaf))
         bound |= {item.text for item in declared if isinstance(item, Leaf) and item.kind == "identifier"}
         return sum(_says(child, bound, is_prefix_enough, pattern.kind) for child in pattern.children)
@@ -325,4 +351,5 @@ def _receivers(match: Match) -> Iterator[Node]:
 def _called(receiver: Node) -> str:
     callee = callee_of(receiver) if is_call(receiver) else None
     names = [leaf.text for leaf in (callee if callee is not None else receiver).leaves() if leaf.named]
-    return (names[-1] if names else receiver.text) + ("()" if callee is not None else "")
+    # `sock2` is what `sock` is, once more.
+    return (names[-1].rstrip("0123456789") if names else receiver.text) + ("()" if callee is not None else "")

@@ -10,7 +10,13 @@ from lsp_server.languages.language import Language
 from lsp_server.refactor.bindings import Scopes, import_edit, imports_of
 from lsp_server.refactor.checks import dropped_parameter
 from lsp_server.refactor.difference import Change, Sort, difference, sort_of
-from lsp_server.refactor.doubts import in_annotation, is_assumed, is_syntax_alone, position_of_example, receivers_of
+from lsp_server.refactor.doubts import (
+    in_annotation,
+    is_assumed,
+    is_syntax_alone,
+    position_of_example,
+    receivers_of,
+)
 from lsp_server.refactor.example import Example, NoRule, parsed
 from lsp_server.refactor.free_names import free_names, is_used_as_thing, names_bound, names_brought
 from lsp_server.refactor.generalise import Sides, generalise, is_other_literal, is_prose
@@ -290,10 +296,14 @@ def put(learned: list[Learned], new: Learned) -> None:
         position = old.rule.position if old.rule.position == new.rule.position else None
         is_equal = old.rule.pattern == new.rule.pattern and old.rule.template == new.rule.template
         if is_equal and _limits(old.rule) == _limits(new.rule):
-            receivers = old.rule.receivers | new.rule.receivers
-            ending = old.rule.ending if old.rule.ending == new.rule.ending else None
-            seen = joined(old.rule.seen, new.rule.seen)
-            rule = attrs.evolve(old.rule, uses=uses, receivers=receivers, position=position, ending=ending, seen=seen)
+            rule = attrs.evolve(
+                old.rule,
+                uses=uses,
+                receivers=old.rule.receivers | new.rule.receivers,
+                position=position,
+                ending=old.rule.ending if old.rule.ending == new.rule.ending else None,
+                seen=joined(old.rule.seen, new.rule.seen),
+            )
             learned[index] = attrs.evolve(old, rule=rule, nodes=(*old.nodes, *new.nodes))
             return
         sides = unify(old.rule, new.rule)

@@ -103,7 +103,7 @@ def uses_of(old: Sequence[Node], new: Sequence[Node], pattern: Sequence[Pattern]
         return frozenset()
     stays_assignable = is_access(new[0]) and all(leaf.text != "?." for leaf in new[0].leaves())
     if not stays_assignable:
-        return frozenset({"read", ""})
+        return frozenset({use_of(old[0])} & {"read", ""}) or frozenset({"read", ""})
     first = pattern[0].children[0] if isinstance(pattern[0], Branch) else None
     use = use_of(old[0])
     return frozenset({use}) if use and isinstance(first, Hole) else frozenset()
