@@ -20,7 +20,7 @@ from lsp_server.refactor.grammar import (
     receiver_of,
 )
 from lsp_server.refactor.matching import Match
-from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, items
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, items, variables
 from lsp_server.refactor.surroundings import function_around
 from lsp_server.refactor.syntax import Node, same
 from lsp_server.refactor.values import other_value
@@ -141,7 +141,8 @@ def doubt_of(
         return "it is in another folder than the examples, and only its syntax is as in them"
     if rule.imports == "relative" and own is None:
         return "a relative import means another module in another folder"
-    if rule.is_syntax and not (own and _is_near(match.nodes[0], own)) and not _is_asked_for(rule, match):
+    is_free = _is_asked_for(rule, match) or _is_unasked(rule)
+    if rule.is_syntax and not (own and _is_near(match.nodes[0], own)) and not is_free:
         return "only its syntax is as in the example"
     is_short = _has_short_name(rule)
     if rule.receivers and not receivers_of(match) <= rule.receivers:
@@ -184,8 +185,8 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
     unknown = next((name for name in rule.assumed if scopes.binding(name, match.nodes[0]) == UNKNOWN), "")
     if unknown:
         return f"`{unknown}`, which the edit uses, may be known in the example's file alone"
-    name = next((one for one in _requalified(rule) if scopes.binding(one, match.nodes[0]) == UNKNOWN), "")
-    if name and rule.language in NAMES_ALL and not scopes.imports_everything():
+    requalified = _requalified(rule) if rule.language in NAMES_ALL and not scopes.imports_everything() else set[str]()
+    if name := next((one for one in requalified if scopes.binding(one, match.nodes[0]) == UNKNOWN), ""):
         return f"nothing here binds `{name}`, which the edit uses"
     added = _parameters(rule.template) - _parameters(rule.pattern)
     if added and not _is_asked_for(rule, match):
@@ -209,10 +210,10 @@ def _requalified(rule: Rule) -> set[str]:
 def _named(patterns: Sequence[Pattern]) -> Iterator[tuple[str, str]]:
     """Yield the names of code, each with the name that qualifies it, or ""."""
     for one in patterns:
-        if isinstance(one, Branch) and is_access(one) and all(isinstance(part, Leaf) for part in one.children):
-            first, *_, last = (part.text for part in one.children if isinstance(part, Leaf))
-            yield first, ""
-            yield last, first
+        leaves = [part.text for part in one.children if isinstance(part, Leaf)] if isinstance(one, Branch) else []
+        if isinstance(one, Branch) and is_access(one) and len(leaves) == len(one.children) > 1:
+            yield leaves[0], ""
+            yield leaves[-1], leaves[0]
         elif isinstance(one, Branch):
             yield from _named(one.children[1:] if is_named_element(one) else one.children)
         elif isinstance(one, Leaf) and one.named:
@@ -316,6 +317,24 @@ def _is_asked_for(rule: Rule, match: Match) -> bool:
     added = _parameters(rule.template) - _parameters(rule.pattern)
     inner = (node for bound in match.bounds if isinstance(bound.item, Rest) for node in bound.nodes)
     return bool(added) and added <= {leaf.text for node in inner for leaf in node.leaves() if is_name(leaf)}
+
+
+def _is_unasked(rule: Rule) -> bool:
+    """Return whether an edit takes a parameter away that nobody hands over by its place.
+
+    So are those of tests in Python, and the only one of an arrow function. What uses it is left out by checks.py.
+    """
+    first = rule.pattern[0]
+    if not isinstance(first, Branch) or len(rule.template) != 1:
+        return False
+    gone = variables(rule.pattern) - variables(rule.template)
+    if first.kind == "arrow_function":
+        other = rule.template[0]
+        lists = [one for one in getattr(other, "children", ()) if getattr(one, "kind", "") == "formal_parameters"]
+        return bool(gone) and any(not variables((one,)) and not _parameters((one,)) for one in lists)
+    is_test = any(isinstance(item, Hole) and item.prefix for item in items(rule.pattern))
+    is_less = _parameters(rule.template) < _parameters(rule.pattern)
+    return rule.language == "python" and is_test and is_less and not gone
 
 
 def _parameters(patterns: Sequence[Pattern], *, is_inside: bool = False) -> set[str]:

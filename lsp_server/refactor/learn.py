@@ -8,7 +8,7 @@ import attrs
 
 from lsp_server.languages.language import Language
 from lsp_server.refactor.bindings import Scopes, import_edit, imports_of
-from lsp_server.refactor.checks import dropped_parameter
+from lsp_server.refactor.checks import dropped_parameter, hidden_names
 from lsp_server.refactor.difference import Change, Sort, difference, sort_of
 from lsp_server.refactor.doubts import (
     in_annotation,
@@ -208,6 +208,7 @@ def _learn_change(
         rule,
         path=path,
         drops_used=match is not None and dropped_parameter(rule, match) is not None,
+        hides=hidden_names(rule, match, scopes) if match is not None else frozenset(),
         brings=tuple(name for name, leaf, is_bound in brought if is_bound),
         unbound=tuple(name for name, leaf, is_bound in brought if not is_bound),
         uses=uses_of(change.before, change.after, sides.pattern),

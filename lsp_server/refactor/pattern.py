@@ -56,6 +56,11 @@ class Rest:
 
 
 @attrs.frozen
+class Tail(Rest):
+    """A variable for all that is left of a node, whatever it is."""
+
+
+@attrs.frozen
 class Text:
     """A token of a template with holes in its text, such as the content of a string. Each part is a text or a Hole."""
 
@@ -219,6 +224,7 @@ class Rule:
     of the function around a place, see surroundings.py. `uses` says how the example uses what changed, and so must a
     place; it is empty where that does not matter. `spreads` says that it only takes more out of a value, and `unread`
     are those of `binds` that it does not use itself. `drops_used` says that the example uses a parameter that it drops.
+    `hides` are the globals that it uses, and that its own names hide after the edit.
     `is_syntax` says that no name tells what is meant, and `receivers` what the varying receivers of the examples are
     called and `position` where the code is (None: anywhere), `seen` what its variables are, and `assumed` the names
     that it reads and nothing binds, see doubts.py. `in_annotation` says that Python may not evaluate the example.
@@ -248,6 +254,7 @@ class Rule:
     spreads: bool = False
     unread: tuple[str, ...] = ()
     drops_used: bool = False
+    hides: frozenset[str] = frozenset()
     is_syntax: bool = False
     receivers: frozenset[str] = frozenset()
     position: str | None = None

@@ -1,11 +1,14 @@
 """The widest form of a rule: only what the edit changes is constant. `assert.X` becomes `require.X` for any X."""
 
+import itertools
 import os
 import re
 from collections.abc import Iterator, Sequence
 
 import attrs
 
+from lsp_server.refactor.bindings import SCRIPTS, Scopes
+from lsp_server.refactor.declarations import inner_parent, is_set_again, names_of
 from lsp_server.refactor.difference import Change, changed_children
 from lsp_server.refactor.doubts import is_syntax_alone
 from lsp_server.refactor.generalise import Side, Sides
@@ -19,9 +22,11 @@ from lsp_server.refactor.grammar import (
     is_name,
     is_operator,
 )
-from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, has_same_sides, items, variables
+from lsp_server.refactor.matching import Match
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, Tail, has_same_sides, items, variables
 from lsp_server.refactor.syntax import Node, Syntax, same
 
+CLOSURES = frozenset({"anonymous_function", "anonymous_function_creation_expression", "arrow_function"})
 _LIST = re.compile(r"array|list|tuple|dictionary")
 
 
@@ -47,6 +52,9 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
     is_same_list = _is_same_list(old, new)
     if old.parent is None or (is_list(old) and not is_same_list):
         return None
+    by_keywords = _by_keywords(old, new, before, after)
+    if by_keywords is not None:
+        return by_keywords
     shared = _shared(old, new)
     receiver = old.children[0].digest if old.children and (is_access(old) or is_call(old)) else 0
     if is_access(old) and receiver in shared and old.children[-1].digest not in shared:
@@ -74,9 +82,10 @@ def sure_and_wide(rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], tuple[Rule, 
     for one in rules:
         if any(has_same_sides(one, other) for other in (*sure, *wide)):
             continue
-        same = [other for other in rules if has_same_sides(one, other)]
-        if len(same) > 1 and (not one.values or len({other.values for other in same}) > 1):
-            sure.append(attrs.evolve(one, wide="", home=home_of(one, *same)))
+        alike = [other for other in rules if has_same_sides(one, other)]
+        if is_sound(one) or (len(alike) > 1 and (not one.values or len({other.values for other in alike}) > 1)):
+            home = None if is_sound(one) else home_of(one, *alike)
+            sure.append(attrs.evolve(one, wide="", home=home))
         else:
             wide.append(one)
     return tuple(sure), tuple(wide)
@@ -102,6 +111,79 @@ def _smallest(old: Node, new: Node) -> tuple[Node, Node]:
         if pairs is None or len(pairs) != 1:
             return old, new
         old, new = pairs[0]
+
+
+def _by_keywords(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
+    """Return the form of an edit that only changes the keywords before what is left of a node; None if it does more."""
+    tail = list(
+        itertools.takewhile(lambda pair: same(*pair), zip(old.children[::-1], new.children[::-1], strict=False))
+    )
+    sizes = [len(node.children) - len(tail) for node in (old, new)]
+    starts = [node.children[:size] for node, size in zip((old, new), sizes, strict=True)]
+    if old.kind != new.kind or not tail or not all(_is_keyword(one) for start in starts for one in start):
+        return None
+    if len(tail) > 1 and _is_keyword(old.children[sizes[0]]):
+        sizes = [size + 1 for size in sizes]  # a keyword that stays says what is meant
+    elif not sizes[0]:
+        return None
+    sides: list[Pattern] = []
+    for node, size, syntax in zip((old, new), sizes, (before, after), strict=True):
+        reader = _Reader(syntax)
+        first = tuple(reader.read(child) for child in node.children[:size])
+        gap = reader.gap(node.children[size]) if first else ""
+        sides.append(Branch(node.kind, (*first, Tail("WT", gap, " ")), node.field))
+    words = " ".join(item.text for item in items(sides[:1]) if isinstance(item, Leaf))
+    return Widest(Sides((sides[0],), (sides[1],)), old, new, words)
+
+
+def _is_keyword(node: Node) -> bool:
+    leaves = list(node.leaves())
+    return len(leaves) == 1 and not leaves[0].named and leaves[0].text.isalpha()
+
+
+def is_sound(rule: Rule) -> bool:
+    """Return whether the widest form means the same wherever it may be made: `static` of a closure, `const` for `let`.
+
+    checks.py leaves out the places where it would not.
+    """
+    old, new = ({item.text for item in items(side) if isinstance(item, Leaf)} for side in (rule.pattern, rule.template))
+    kind = getattr(rule.pattern[0], "kind", "")
+    is_static = rule.language == "php" and kind in CLOSURES and new - old == {"static"} and old <= new
+    return is_static or (rule.language in SCRIPTS and (old - new, new - old) == ({"let"}, {"const"}))
+
+
+def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
+    """Return a reason if another keyword would mean another thing at a place."""
+    return _set_again(rule, match, scopes) if rule.language in SCRIPTS else _this_in_static(rule, match)
+
+
+def _this_in_static(rule: Rule, match: Match) -> str | None:
+    """Return a reason if a closure of PHP that becomes static uses its object."""
+    old, new = ({item.text for item in items(one) if isinstance(item, Leaf)} for one in (rule.pattern, rule.template))
+    is_closure = rule.language == "php" and match.nodes[0].kind in CLOSURES
+    if is_closure and "static" in new - old and any(leaf.text == "this" for leaf in match.nodes[0].leaves()):
+        return "`$this` is used here"
+    return None
+
+
+def _set_again(rule: Rule, match: Match, scopes: Scopes) -> str | None:
+    """Return a reason if a `let` of JavaScript that becomes `const` has no value, or another one later."""
+    old, new = ({item.text for item in items(one) if isinstance(item, Leaf)} for one in (rule.pattern, rule.template))
+    if not ("let" in old - new and "const" in new):
+        return None
+    names, top = names_of(scopes.syntax), match.nodes[0]
+    for holder in (inner_parent(top), *top.walk()):
+        if not any(child.text == "let" for child in holder.children):
+            continue
+        for one in [child for child in holder.children if child.kind == "variable_declarator"] or [holder]:
+            if one is not holder and one.child("value") is None:
+                return "it has no value here"
+            name = one.child("name") or one.child("left")
+            for leaf in name.leaves() if name is not None else ():
+                known = names.declared(leaf.text).get(leaf.start)
+                if is_set_again(known, names) if known is not None else leaf.kind == "identifier":
+                    return f"`{leaf.text}` is set again here"
+    return None
 
 
 def _is_same_list(old: Node, new: Node) -> bool:

@@ -64,8 +64,6 @@ def test_a_name_of_several_words_or_a_second_name_says_what_is_meant(call: str) 
         ("go", "package p\n\nfunc f() { g([]byte(x)) }\n", "package p\n\nfunc f() { g([]rune(x)) }\n",
          "package p\n\nvar b []byte\n"),
         ("typescript", "const a = f as any;\n", "const a = f as unknown;\n", "const b = g as any;\n"),
-        ("java", "class A { Table<String, Object> t = new Table<String, Object>(); }\n",
-         "class A { Table<String, Object> t = new Table<>(); }\n", "class B { Rows<String, Object> r; }\n"),
         ("javascript", "function f() {\n  a();\n  return true;\n}\n", "function f() {\n  a();\n}\n",
          "function g() {\n  b();\n  return true;\n}\n"),
     ],
