@@ -13,7 +13,10 @@ from lsp_server.refactor.difference import Change, changed_children
 from lsp_server.refactor.doubts import is_syntax_alone
 from lsp_server.refactor.generalise import Side, Sides
 from lsp_server.refactor.grammar import (
+    SELF,
+    callee_of,
     is_access,
+    is_arguments,
     is_call,
     is_callee,
     is_expression,
@@ -27,6 +30,7 @@ from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule,
 from lsp_server.refactor.syntax import Node, Syntax, same
 
 CLOSURES = frozenset({"anonymous_function", "anonymous_function_creation_expression", "arrow_function"})
+_RAISE = re.compile(r"^(raise|throw)_(statement|expression)$")
 _LIST = re.compile(r"array|list|tuple|dictionary")
 
 
@@ -49,6 +53,8 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
         if is_callee(old) and not any(same(old, one) for one in new.walk()):
             return None  # another function with the same arguments: the rule itself says so
         old, new = old.parent, new.parent
+    if is_arguments(old) and is_arguments(new):
+        return _more_arguments(old, new, before, after)
     is_same_list = _is_same_list(old, new)
     if old.parent is None or (is_list(old) and not is_same_list):
         return None
@@ -136,6 +142,33 @@ def _by_keywords(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest 
     return Widest(Sides((sides[0],), (sides[1],)), old, new, words)
 
 
+def _more_arguments(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
+    """Return the form of an edit that adds arguments after those of a call; None if it does more.
+
+    Other functions of its module are meant, or other errors that are raised.
+    """
+    kept = len(list(old.parts))
+    calls = [one.parent for one in (old, new) if one.parent is not None]
+    is_more = kept and len(list(new.parts)) > kept and all(map(same, old.parts, new.parts))
+    callee = callee_of(calls[0]) if len(calls) == 2 else None
+    if callee is None or not is_more:
+        return None
+    tops, varying = calls, callee
+    if is_access(callee) and is_name(callee.children[0]) and callee.children[0].text not in SELF:
+        varying = callee.children[-1]
+    elif all(call.parent is not None and _RAISE.search(call.parent.kind) for call in calls):
+        tops = [call.parent for call in calls if call.parent is not None]
+    else:
+        return None
+    holes = {varying.digest: Hole("W0", frozenset({varying.kind}))}
+    sides = [
+        _Reader(syntax, shared=holes, arguments=one, kept=kept).read(top)
+        for top, one, syntax in zip(tops, (old, new), (before, after), strict=True)
+    ]
+    words = [item.text for item in items(sides[:1]) if isinstance(item, Leaf) and _is_word(item)]
+    return Widest(Sides((sides[0],), (sides[1],)), tops[0], tops[1], " ".join(words))
+
+
 def _is_keyword(node: Node) -> bool:
     leaves = list(node.leaves())
     return len(leaves) == 1 and not leaves[0].named and leaves[0].text.isalpha()
@@ -220,9 +253,14 @@ class _Reader(Side):
 
     shared: dict[int, Hole] = attrs.field(factory=dict, kw_only=True)
     list_kind: str = attrs.field(default="", kw_only=True)
+    arguments: Node | None = attrs.field(default=None, kw_only=True)
+    kept: int = attrs.field(default=0, kw_only=True)
+    """How many elements are one variable; the others of `arguments` are read."""
 
     def read(self, node: Node) -> Pattern:
         """Return a node as a pattern."""
+        if node is self.arguments:
+            return Branch(node.kind, tuple(self._first_elements(node)), node.field)
         if node.kind == self.list_kind:
             return Branch(node.kind, tuple(self._elements(node)), node.field)
         gap, hole = self.gap(node), self.shared.get(node.digest)
@@ -230,6 +268,15 @@ class _Reader(Side):
             return Branch(node.kind, tuple(map(self.read, node.children)), node.field)
         self.end = node.end
         return attrs.evolve(hole, gap=gap) if hole is not None else Leaf(node.kind, node.text, node.named, gap)
+
+    def _first_elements(self, node: Node) -> Iterator[Pattern]:
+        parts = list(node.parts)[: self.kept]
+        for child in node.children:
+            if child is parts[0]:
+                yield Rest("WS", self.gap(child), ", ")
+                self.end = parts[-1].end
+            elif not any(child is one for one in parts):
+                yield self.read(child)
 
     def _elements(self, node: Node) -> Iterator[Pattern]:
         has_any = False

@@ -164,3 +164,21 @@ def test_two_examples_with_the_same_names_have_no_wider_rule() -> None:
     rules = learn([Example(one, one.replace("six.text", "text")) for one in texts], language_for("python", ""))
     assert "six.$W0 → $W0" not in map(described, rules.rules)
     assert "six.$W0 → $W0" in map(described, rules.wide)
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "changed"),
+    [
+        ("python", "raise Bad(e)\n", "raise Bad(e, at=at)\n", "raise Worse(d, 1)\n", "raise Worse(d, 1, at=at)\n"),
+        ("python", "x = h.a(b)\n", "x = h.a(b, c=1)\n", "y = h.d(e).f()\n", "y = h.d(e, c=1).f()\n"),
+        ("javascript", "throw new A(b);\n", "throw new A(b, c);\n", "throw new D(e);\n", "throw new D(e, c);\n"),
+        ("php", "<?php\nthrow new A($b);\n", "<?php\nthrow new A($b, 1);\n", "<?php\nthrow new C($d);\n",
+         "<?php\nthrow new C($d, 1);\n"),
+    ],
+)  # fmt: skip
+def test_an_argument_that_is_added_may_be_meant_for_other_errors_or_functions_of_the_module(
+    language: str, before: str, after: str, text: str, changed: str
+) -> None:
+    rules = learn([Example(before, after)], language_for(language, ""))
+    assert rewrite(rules, "file", text, language_for(language, "")).edits == ()
+    assert rewrite(rules, "file", text, language_for(language, ""), beside=Beside(wide=True)).applied(text) == changed
