@@ -210,10 +210,11 @@ def _requalified(rule: Rule) -> set[str]:
 def _named(patterns: Sequence[Pattern]) -> Iterator[tuple[str, str]]:
     """Yield the names of code, each with the name that qualifies it, or ""."""
     for one in patterns:
-        leaves = [part.text for part in one.children if isinstance(part, Leaf)] if isinstance(one, Branch) else []
-        if isinstance(one, Branch) and is_access(one) and len(leaves) == len(one.children) > 1:
-            yield leaves[0], ""
-            yield leaves[-1], leaves[0]
+        if isinstance(one, Branch) and is_access(one) and len(one.children) > 1:
+            first, last = one.children[0], one.children[-1]
+            yield from _named((first,))
+            if isinstance(last, Leaf):
+                yield last.text, first.text if isinstance(first, Leaf) else "a value"
         elif isinstance(one, Branch):
             yield from _named(one.children[1:] if is_named_element(one) else one.children)
         elif isinstance(one, Leaf) and one.named:

@@ -199,6 +199,14 @@ SURE_ELSEWHERE = {
         "fn h() { let x = try!(g(1)).y; }\n",
         "fn h() { g(1); }\n",
     ),
+    "a receiver that varies is no module": (
+        "javascript",
+        "f(t => { t.a(1); t.b(2); });\n",
+        "t.a(1);",
+        "t.c(t.a(1));",
+        "f(t => { t.a(1); t.b(2); });\n",
+        "g(1);\n",
+    ),
     "a receiver with a number is the same": (
         "python",
         "def f(sock):\n    sock.send(1)\n",

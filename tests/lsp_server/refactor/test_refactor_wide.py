@@ -1,6 +1,7 @@
 """The widest form of a rule: its places are listed, edited if the user asks for it, and sure after a second example."""
 
 import pytest
+from support.refactor_case import doubts, reasons, sure_edit
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.doubts import SURE, WIDE, Beside
@@ -8,7 +9,6 @@ from lsp_server.refactor.example import Example
 from lsp_server.refactor.learn import learn
 from lsp_server.refactor.notation import described
 from lsp_server.refactor.rewrite import rewrite
-from tests.support.refactor_case import doubts, reasons, sure_edit
 
 KINDS = {
     "a qualifier": ("python", "import six\nx = six.text(1)\n", "six.", "", "import six\ny = six.items(2)\n"),
