@@ -185,9 +185,6 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
     unknown = next((name for name in rule.assumed if scopes.binding(name, match.nodes[0]) == UNKNOWN), "")
     if unknown:
         return f"`{unknown}`, which the edit uses, may be known in the example's file alone"
-    requalified = _requalified(rule) if rule.language in NAMES_ALL and not scopes.imports_everything() else set[str]()
-    if name := next((one for one in requalified if scopes.binding(one, match.nodes[0]) == UNKNOWN), ""):
-        return f"nothing here binds `{name}`, which the edit uses"
     added = _parameters(rule.template) - _parameters(rule.pattern)
     if added and not _is_asked_for(rule, match):
         return f"nothing in it uses `{min(added)}`, which the edit adds"
@@ -198,9 +195,9 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
     return ""
 
 
-def _requalified(rule: Rule) -> set[str]:
+def requalified(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> set[str]:
     """Return the free names that the edit brings where a qualifier comes or goes: `m` or `get` of `m.get`."""
-    old, new = ([*_named(side)] for side in (rule.pattern, rule.template))
+    old, new = ([*_named(side)] for side in (pattern, template))
     free = {name for name, owner in new if not owner} - {name for name, owner in old if not owner}
     dropped = {name for name, owner in old if owner}
     added = {owner for name, owner in new if owner and (name, "") in old}

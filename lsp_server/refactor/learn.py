@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from lsp_server.languages.language import Language
-from lsp_server.refactor.bindings import Scopes, import_edit, imports_of
+from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, UNKNOWN, Scopes, import_edit, imports_of
 from lsp_server.refactor.checks import dropped_parameter, hidden_names
 from lsp_server.refactor.difference import Change, Sort, difference, sort_of
 from lsp_server.refactor.doubts import (
@@ -16,6 +16,7 @@ from lsp_server.refactor.doubts import (
     is_syntax_alone,
     position_of_example,
     receivers_of,
+    requalified,
 )
 from lsp_server.refactor.example import Example, NoRule, parsed
 from lsp_server.refactor.free_names import free_names, is_used_as_thing, names_bound, names_brought
@@ -204,6 +205,12 @@ def _learn_change(
     brought = names_brought(change.after, sides, after)
     rule = rule_of(sides, change.before, change.after, before, after, names)
     match = match_at(rule.pattern[0], change.before[0]) if len(rule.pattern) == 1 else None
+    known = Scopes(after, imports_of(after))
+    moved = [
+        name
+        for name in sorted(requalified(sides.pattern, sides.template) - BROUGHT)
+        if before.language.id in NAMES_ALL and change.after and known.binding(name, change.after[0]) == UNKNOWN
+    ]
     rule = attrs.evolve(
         rule,
         path=path,
@@ -221,7 +228,10 @@ def _learn_change(
         seen=() if is_code else seen_of(match),
         assumed=()
         if is_code
-        else tuple(name for name, leaf, is_bound in brought if not is_bound and is_assumed(leaf, before.language.id)),
+        else (
+            *moved,
+            *(name for name, leaf, is_bound in brought if not is_bound and is_assumed(leaf, before.language.id)),
+        ),
         ending=changed_ending(change.before, before, change.after, after),
     )
     unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not is_used_as_thing(leaf))

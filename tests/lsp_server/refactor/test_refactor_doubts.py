@@ -11,6 +11,7 @@ from lsp_server.refactor.notation import rules_of_code
 from lsp_server.refactor.rewrite import rewrite
 
 SYNTAX = "only its syntax is as in the example"
+IN_ITS_FILE = "`{}`, which the edit uses, may be known in the example's file alone"
 RECEIVER = "its receiver is another one than in the example, and may have another type"
 
 
@@ -240,9 +241,9 @@ def test_a_place_is_sure_where_nothing_speaks_against_it(what: str) -> None:
         ("typescript", "try { f(); } catch (error) { g(error); }\n", "(error) {", "(error: any) {",
          "try { h(); } catch (error) { i(error); }\n", SYNTAX),
         ("python", "import m\nx = m.get(1)\n", "m.get", "get", "import m\ny = m.get(2)\n",
-         "nothing here binds `get`, which the edit uses"),
+         IN_ITS_FILE.format("get")),
         ("javascript", "import { Get } from 'm';\nf(new Get(1));\n", "new Get", "new m.Get",
-         "import { Get } from 'm';\ng(new Get(2));\n", "nothing here binds `m`, which the edit uses"),
+         "import { Get } from 'm';\ng(new Get(2));\n", IN_ITS_FILE.format("m")),
     ],
 )  # fmt: skip
 def test_what_only_the_example_s_file_says_is_doubtful_elsewhere(
