@@ -278,6 +278,8 @@ class Language:
         if self.grammar is None or is_refused(self.id, source):
             return None
         grammar = _loaded(self.grammar)
+        if self.id == "rust":  # older code calls a macro that has the name of today's keyword
+            source = source.replace(b"try!(", b"try_(")
         return Parse(grammar, source, edited) if grammar is not None else None
 
     def opener_of(self, line: str) -> Opener | None:

@@ -2,10 +2,12 @@
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
 from lsp_server.languages.registry import language_for
+from lsp_server.refactor.bindings import BROUGHT
 from lsp_server.refactor.grammar import SELF, is_definition, is_import, is_name
 from lsp_server.refactor.pattern import Item, Leaf, Rule, RuleSet, items
 from lsp_server.refactor.rewrite import fits_language
@@ -14,6 +16,12 @@ from lsp_server.refactor.syntax import Node, parse
 _LEAST = 3
 """The letters of a word that says something."""
 _PLAIN = SELF | {"true", "false", "null", "none", "undefined", "nil"}
+_MACROS = frozenset(
+    {"assert", "assert_eq", "assert_ne", "cfg", "compile_error", "concat", "dbg", "debug_assert", "debug_assert_eq"}
+    | {"env", "eprint", "eprintln", "format_args", "include", "include_bytes", "include_str", "line", "matches"}
+    | {"print", "stringify", "thread_local", "todo", "unimplemented", "unreachable", "vec", "write", "writeln"}
+)
+"""Macros of Rust's standard library beside those in BROUGHT."""
 _DECLARES = ("declaration", "definition", "declarator", "assignment", "specifier")
 
 
@@ -38,9 +46,11 @@ def alike(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seconds: f
     rule is not of one. After `seconds` no other text is read.
     """
     end = time.monotonic() + seconds
+    modules = [rule for one in rules for rule in one.rules if _is_macro_of_module(rule)]
+    macros: Counter[str] = Counter()
     wanted = [(rule, leaves) for one in rules for rule in _searched(one) if (leaves := taken_away(rule))]
     counts = [0] * len(wanted)
-    for path, text in texts if wanted else ():
+    for path, text in texts if wanted or modules else ():
         if time.monotonic() > end:
             break
         language = language_for("", path)
@@ -49,8 +59,10 @@ def alike(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seconds: f
             for number, (rule, leaves) in enumerate(wanted)
             if fits_language(rule, language) and all(leaf.text in text for leaf in leaves)
         ]
-        if not here or (syntax := parse(text.encode("utf-8", "surrogatepass"), language)) is None:
+        of_macros = any(fits_language(rule, language) for rule in modules)
+        if not (here or of_macros) or (syntax := parse(text.encode("utf-8", "surrogatepass"), language)) is None:
             continue
+        macros.update(_macros(syntax.root) if of_macros else ())
         for number, rule, leaves in here:
             code = _code(syntax.root, has_imports=rule.imports == "statement")
             counts[number] += _count(leaves, code, _is_declaration(rule))
@@ -59,6 +71,29 @@ def alike(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seconds: f
             words = " ".join(leaf.text for leaf in leaves)
             places = "1 more place has" if count == 1 else f"{count:,} more places have"
             yield f"{places} `{words}` in other code than the example: give one of them as an example too"
+
+    if macros:
+        named = ", ".join(f"`{name}!`" for name in sorted(macros))
+        count = macros.total()
+        places = "1 more place calls" if count == 1 else f"{count:,} more places call"
+        yield f"{places} {named} without a module: give one of them as an example too"
+
+
+def _is_macro_of_module(rule: Rule) -> bool:
+    """Return whether an edit only says which module a macro is of: `debug!(x)` becomes `log::debug!(x)`."""
+    sides = [[item.text for item in items(side) if isinstance(item, Leaf)] for side in (rule.pattern, rule.template)]
+    is_macro = getattr(rule.pattern[0] if rule.pattern else None, "kind", "") == "macro_invocation"
+    return is_macro and sides[1][-len(sides[0]) :] == sides[0] and "::" in sides[1][: -len(sides[0])]
+
+
+def _macros(root: Node) -> Iterator[str]:
+    """Yield the names of the macros that are called without a module, and that neither Rust nor the file brings."""
+    nodes = list(root.walk())
+    own = {name.text for one in nodes if one.kind == "macro_definition" and (name := one.child("name")) is not None}
+    for one in nodes:
+        name = one.child("macro") if one.kind == "macro_invocation" else None
+        if name is not None and not name.children and name.text not in own | BROUGHT | _MACROS:
+            yield name.text
 
 
 def _searched(rules: RuleSet) -> list[Rule]:

@@ -15,7 +15,6 @@ from lsp_server.refactor.bindings import (
     origin,
     same_origin,
 )
-from lsp_server.refactor.declarations import inner_parent, is_set_again, names_of
 from lsp_server.refactor.grammar import (
     POSTFIX,
     argument_name,
@@ -47,6 +46,7 @@ from lsp_server.refactor.render import Place
 from lsp_server.refactor.surroundings import function_around, other_use, unmet
 from lsp_server.refactor.syntax import Node, Syntax
 from lsp_server.refactor.values import lost
+from lsp_server.refactor.wide import unsound
 
 _MARKUP = frozenset({"jsx_text", "jsx_expression"})
 _MUST_READ = frozenset({"go"})
@@ -83,29 +83,9 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         or other_use(rule.uses, node)
         or _in_quotes(rule, node)
         or _needed(place)
-        or (_set_again(rule, place.match, scopes) if rule.language in SCRIPTS else None)
+        or unsound(rule, place.match, scopes)
         or (None if rule.drops_used else dropped_parameter(rule, place.match))
     )
-
-
-def _set_again(rule: Rule, match: Match, scopes: Scopes) -> str | None:
-    """Return a reason if a `let` of JavaScript that becomes `const` has no value, or another one later."""
-    old, new = ({item.text for item in items(one) if isinstance(item, Leaf)} for one in (rule.pattern, rule.template))
-    if not ("let" in old - new and "const" in new):
-        return None
-    names, top = names_of(scopes.syntax), match.nodes[0]
-    for holder in (inner_parent(top), *top.walk()):
-        if not any(child.text == "let" for child in holder.children):
-            continue
-        for one in [child for child in holder.children if child.kind == "variable_declarator"] or [holder]:
-            if one is not holder and one.child("value") is None:
-                return "it has no value here"
-            name = one.child("name") or one.child("left")
-            for leaf in name.leaves() if name is not None else ():
-                known = names.declared(leaf.text).get(leaf.start)
-                if is_set_again(known, names) if known is not None else leaf.kind == "identifier":
-                    return f"`{leaf.text}` is set again here"
-    return None
 
 
 def is_same_thing(rule: Rule, match: Match, scopes: Scopes) -> bool:
@@ -236,6 +216,8 @@ def _captured(place: Place, scopes: Scopes) -> str | None:
             for leaf in (leaf for node in bound.nodes for leaf in node.leaves()):
                 if leaf.text not in place.rule.binds:
                     continue
+                if leaf.text in place.rule.hides and scopes.binding(leaf.text, leaf).kind == "global":
+                    continue
                 if not names_all or leaf.text in BROUGHT or scopes.binding(leaf.text, leaf) != UNKNOWN:
                     return f"`{leaf.text}`, which the edit binds, is used here"
     return None
@@ -304,6 +286,13 @@ def _needed(place: Place) -> str | None:
     if place.rule.template or not is_body or parent is None or parent.parent is None:
         return None
     return f"the {parent.kind.replace('_', ' ')} around it needs it"
+
+
+def hidden_names(rule: Rule, match: Match, scopes: Scopes) -> frozenset[str]:
+    """Return the globals of an example's file that its code uses, and that are something else after the edit."""
+    inside = (bound.nodes for bound in match.bounds if isinstance(bound.item, Hole | Rest))
+    used = {leaf.text: leaf for nodes in inside for node in nodes for leaf in node.leaves() if is_name(leaf)}
+    return frozenset(name for name in rule.binds if name in used and scopes.binding(name, used[name]).kind == "global")
 
 
 def dropped_parameter(rule: Rule, match: Match) -> str | None:

@@ -269,6 +269,8 @@ def says_enough(before: Node, after: Node) -> bool:
         return False
     if before.parent is not None and before.parent.kind == "reference_type" and before.kind != after.kind:
         return False  # a slice is no type by itself
+    if before.kind == "generic_type" and before.parent is not None and is_call(before.parent):
+        return False  # only where a value is made may its type's arguments be left to the compiler
     if before.kind == "predefined_type" and before.children:
         return False  # `any` is everywhere: what has this type says which one is meant
     if is_several(after) and before.parent is not None and before in before.parent.children[: binder_at(before.parent)]:

@@ -14,12 +14,13 @@ from lsp_server.refactor.grammar import (
     is_call,
     is_callee,
     is_name,
+    is_named_element,
     is_operator,
     is_statement,
     receiver_of,
 )
 from lsp_server.refactor.matching import Match
-from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, items
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, items, variables
 from lsp_server.refactor.surroundings import function_around
 from lsp_server.refactor.syntax import Node, same
 from lsp_server.refactor.values import other_value
@@ -37,7 +38,7 @@ _PLAIN_TYPES = {name for name in BROUGHT if name.islower()} | {"String", "Object
 _COMMON = frozenset(
     {"for", "in", "of", "as", "if", "else", "while", "do", "then", "end", "return", "async", "await"}
     | {"def", "function", "func", "fn", "fun", "class", "type", "struct", "var", "let", "const", "new"}
-    | {"static", "public", "private", "protected", "pub", "export", "default"}
+    | {"static", "public", "private", "protected", "pub", "export", "default", "catch"}
 )
 _SEVERAL_WORDS = re.compile(r"^__|[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z]")
 _CONVERSION = re.compile(
@@ -127,17 +128,21 @@ def is_assumed(leaf: Node, language: str) -> bool:
 
 
 def doubt_of(
-    rule: Rule, match: Match, scopes: Scopes, own: Sequence[tuple[int, int]] | None, *, has_errors: bool
+    rule: Rule, match: Match, scopes: Scopes, own: Sequence[tuple[int, int]] | None, *, path: str, has_errors: bool
 ) -> str:
     """Return why a place may mean something else than the example, as a phrase; "" if nothing says so.
 
-    `own` are the parts of this text that are examples; None if it has none. `has_errors` says that its syntax has.
+    `own` are the parts of this text that are examples; None if it has none. `path` is its file's, and `has_errors` says
+    that its syntax has errors.
     """
     if rule.wide:
         return rule.wide
+    if rule.home is not None and own is None and not _is_within(path, rule.home):
+        return "it is in another folder than the examples, and only its syntax is as in them"
     if rule.imports == "relative" and own is None:
         return "a relative import means another module in another folder"
-    if rule.is_syntax and not (own and _is_near(match.nodes[0], own)) and not _is_asked_for(rule, match):
+    is_free = _is_asked_for(rule, match) or _is_unasked(rule)
+    if rule.is_syntax and not (own and _is_near(match.nodes[0], own)) and not is_free:
         return "only its syntax is as in the example"
     is_short = _has_short_name(rule)
     if rule.receivers and not receivers_of(match) <= rule.receivers:
@@ -164,6 +169,12 @@ def doubt_of(
     return f"it is {here or 'elsewhere'} here, and {rule.position or 'elsewhere'} in the example"
 
 
+def _is_within(path: str, home: str) -> bool:
+    """Return whether a file is in a folder. The path may begin at a folder that the other one names too."""
+    parts, wanted = path.split("/"), home.split("/")
+    return any(parts[: len(wanted) - at] == wanted[at:] for at in range(len(wanted)))
+
+
 def in_annotation(node: Node) -> bool:
     """Return whether a type is where Python evaluates none, or may not: after a colon or an arrow."""
     return any(one.kind == "type" for one in node.ancestors())
@@ -182,6 +193,29 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
     if len(rule.pattern) == len(rule.template) == 1 and _is_modified_type(rule.pattern[0], rule.template[0]):
         return "another file declares another type of this name"
     return ""
+
+
+def requalified(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> set[str]:
+    """Return the free names that the edit brings where a qualifier comes or goes: `m` or `get` of `m.get`."""
+    old, new = ([*_named(side)] for side in (pattern, template))
+    free = {name for name, owner in new if not owner} - {name for name, owner in old if not owner}
+    dropped = {name for name, owner in old if owner}
+    added = {owner for name, owner in new if owner and (name, "") in old}
+    return free & (dropped | added)
+
+
+def _named(patterns: Sequence[Pattern]) -> Iterator[tuple[str, str]]:
+    """Yield the names of code, each with the name that qualifies it, or ""."""
+    for one in patterns:
+        if isinstance(one, Branch) and is_access(one) and len(one.children) > 1:
+            first, last = one.children[0], one.children[-1]
+            yield from _named((first,))
+            if isinstance(last, Leaf):
+                yield last.text, first.text if isinstance(first, Leaf) else "a value"
+        elif isinstance(one, Branch):
+            yield from _named(one.children[1:] if is_named_element(one) else one.children)
+        elif isinstance(one, Leaf) and one.named:
+            yield one.text, ""
 
 
 def _is_modified_type(pattern: Pattern, template: Pattern) -> bool:
@@ -246,7 +280,7 @@ def _says(pattern: Pattern, bound: frozenset[str], is_prefix_enough: bool, aroun
         if pattern.kind == "sized_type_specifier" and len(pattern.children) > 1:
             return _ENOUGH  # `unsigned char` is no type of everything
         declared = items((pattern,)) if "parameter" in pattern.kind else iter(())
-        if pattern.kind == "arrow_function":  # a single parameter needs no list
+        if pattern.kind in ("arrow_function", "catch_clause"):  # a single parameter needs no list
             declared = (child for child in pattern.children if isinstance(child, Leaf))
         bound |= {item.text for item in declared if isinstance(item, Leaf) and item.kind == "identifier"}
         return sum(_says(child, bound, is_prefix_enough, pattern.kind) for child in pattern.children)
@@ -283,6 +317,24 @@ def _is_asked_for(rule: Rule, match: Match) -> bool:
     return bool(added) and added <= {leaf.text for node in inner for leaf in node.leaves() if is_name(leaf)}
 
 
+def _is_unasked(rule: Rule) -> bool:
+    """Return whether an edit takes a parameter away that nobody hands over by its place.
+
+    So are those of tests in Python, and the only one of an arrow function. What uses it is left out by checks.py.
+    """
+    first = rule.pattern[0]
+    if not isinstance(first, Branch) or len(rule.template) != 1:
+        return False
+    gone = variables(rule.pattern) - variables(rule.template)
+    if first.kind == "arrow_function":
+        other = rule.template[0]
+        lists = [one for one in getattr(other, "children", ()) if getattr(one, "kind", "") == "formal_parameters"]
+        return bool(gone) and any(not variables((one,)) and not _parameters((one,)) for one in lists)
+    is_test = any(isinstance(item, Hole) and item.prefix for item in items(rule.pattern))
+    is_less = _parameters(rule.template) < _parameters(rule.pattern)
+    return rule.language == "python" and is_test and is_less and not gone
+
+
 def _parameters(patterns: Sequence[Pattern], *, is_inside: bool = False) -> set[str]:
     """Return the constant names in lists of parameters."""
     found: set[str] = set()
@@ -316,4 +368,5 @@ def _receivers(match: Match) -> Iterator[Node]:
 def _called(receiver: Node) -> str:
     callee = callee_of(receiver) if is_call(receiver) else None
     names = [leaf.text for leaf in (callee if callee is not None else receiver).leaves() if leaf.named]
-    return (names[-1] if names else receiver.text) + ("()" if callee is not None else "")
+    # `sock2` is what `sock` is, once more.
+    return (names[-1].rstrip("0123456789") if names else receiver.text) + ("()" if callee is not None else "")

@@ -186,7 +186,7 @@ def is_access(node: _Kinded) -> bool:
     return _ACCESS.search(node.kind) is not None
 
 
-def is_named_element(node: Node) -> bool:
+def is_named_element(node: _Kinded) -> bool:
     """Return whether the node is an element whose place in its list does not matter, such as a keyword argument."""
     return _NAMED_ELEMENT.search(node.kind) is not None
 

@@ -1,23 +1,33 @@
 """Rules from examples: texts before and after an edit that a person made."""
 
+import functools
 import hashlib
 from collections.abc import Iterable, Sequence
 
 import attrs
 
 from lsp_server.languages.language import Language
-from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, declares, import_edit, imports_of
-from lsp_server.refactor.checks import dropped_parameter
+from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, UNKNOWN, Scopes, import_edit, imports_of
+from lsp_server.refactor.checks import dropped_parameter, hidden_names
 from lsp_server.refactor.difference import Change, Sort, difference, sort_of
-from lsp_server.refactor.doubts import in_annotation, is_assumed, is_syntax_alone, position_of_example, receivers_of
+from lsp_server.refactor.doubts import (
+    in_annotation,
+    is_assumed,
+    is_syntax_alone,
+    position_of_example,
+    receivers_of,
+    requalified,
+)
 from lsp_server.refactor.example import Example, NoRule, parsed
+from lsp_server.refactor.free_names import free_names, is_used_as_thing, names_bound, names_brought
 from lsp_server.refactor.generalise import Sides, generalise, is_other_literal, is_prose
-from lsp_server.refactor.grammar import SELF, is_access, is_callee, is_fixed_name, is_name, receiver_of, root_level
+from lsp_server.refactor.grammar import is_name, root_level
 from lsp_server.refactor.import_rules import ImportRules, import_rules, joined_rules
 from lsp_server.refactor.layout import changed_ending
-from lsp_server.refactor.matching import match_at
+from lsp_server.refactor.matching import Match, match_at
 from lsp_server.refactor.pattern import (
     ENOUGH,
+    Hole,
     ImportEdit,
     Leaf,
     Limit,
@@ -28,6 +38,7 @@ from lsp_server.refactor.pattern import (
     Rest,
     Rule,
     RuleSet,
+    Seen,
     as_pattern,
     has_same_sides,
     is_constant,
@@ -41,12 +52,11 @@ from lsp_server.refactor.syntax import Node, Syntax, indent_unit
 from lsp_server.refactor.unify import unify
 from lsp_server.refactor.values import joined, seen_of
 from lsp_server.refactor.variables import spread_value
-from lsp_server.refactor.wide import sure_and_wide, widest
+from lsp_server.refactor.wide import home_of, sure_and_wide, widest
 
 _NOTHING = Own("", ())
 _NO_IMPORTS = ImportRules()
 _NO_RENAMES = Renames()
-_NEVER_BOUND = SELF | {"super"}
 
 
 @attrs.frozen(eq=False)
@@ -55,6 +65,8 @@ class Learned:
 
     rule: Rule
     sort: Sort
+    nodes: tuple[Node, ...]
+    """The code of the examples before their edits, where each is one node."""
     unknown: tuple[str, ...] = ()
     """Names that the edit adds as values, and that nothing in the file binds: it is hardly finished."""
     wide: Rule | None = None
@@ -106,14 +118,14 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     if not is_code:
         renames = renames_of(changes, before, after, path)
         changes = [change for change in changes if not any(change is one for one in renames.changes)]
-    ones = [_learn_change(change, before, after, is_code, has_widest) for change in changes]
+    ones = [_learn_change(change, before, after, is_code, has_widest, path) for change in changes]
     learned: list[Learned] = []
     for one in ones:
         if one is not None:
             put(learned, one)
     small = ones.count(None)
     alone = [change for change, one in zip(changes, ones, strict=True) if one is None and has_widest]
-    wide = tuple(rule for change in alone if (rule := _wide_rule(change, before, after)) is not None)
+    wide = tuple(rule for change in alone if (rule := _wide_rule(change, before, after, path)) is not None)
     alike = len(ones) - small - len(learned)
     broken = len(found.changes) - len(whole)
     spans = tuple((change.after[0].start, change.after[-1].end) for change in found.changes if change.after)
@@ -177,7 +189,9 @@ def learned_set(lessons: Sequence[Lesson], language: Language, reasons: Sequence
     return RuleSet(language.id, rules, imports, tuple(dict.fromkeys(said)), tuple(one.own for one in lessons), wide)
 
 
-def _learn_change(change: Change, before: Syntax, after: Syntax, is_code: bool, has_widest: bool) -> Learned | None:
+def _learn_change(
+    change: Change, before: Syntax, after: Syntax, is_code: bool, has_widest: bool, path: str
+) -> Learned | None:
     table = imports_of(before)
     scopes = Scopes(before, table)
     sides = generalise(change, before, after, scopes)
@@ -187,13 +201,21 @@ def _learn_change(change: Change, before: Syntax, after: Syntax, is_code: bool, 
         return None
     if not is_code and is_other_literal(change) and len(list(items(sides.pattern))) == 1:
         return None  # a number alone, as in YAML, is in many places
-    names = _free_names(change.before, sides, scopes)
+    names = free_names(change.before, sides, scopes)
     brought = names_brought(change.after, sides, after)
     rule = rule_of(sides, change.before, change.after, before, after, names)
     match = match_at(rule.pattern[0], change.before[0]) if len(rule.pattern) == 1 else None
+    known = Scopes(after, imports_of(after))
+    moved = [
+        name
+        for name in sorted(requalified(sides.pattern, sides.template) - BROUGHT)
+        if before.language.id in NAMES_ALL and change.after and known.binding(name, change.after[0]) == UNKNOWN
+    ]
     rule = attrs.evolve(
         rule,
+        path=path,
         drops_used=match is not None and dropped_parameter(rule, match) is not None,
+        hides=hidden_names(rule, match, scopes) if match is not None else frozenset(),
         brings=tuple(name for name, leaf, is_bound in brought if is_bound),
         unbound=tuple(name for name, leaf, is_bound in brought if not is_bound),
         uses=uses_of(change.before, change.after, sides.pattern),
@@ -206,21 +228,24 @@ def _learn_change(change: Change, before: Syntax, after: Syntax, is_code: bool, 
         seen=() if is_code else seen_of(match),
         assumed=()
         if is_code
-        else tuple(name for name, leaf, is_bound in brought if not is_bound and is_assumed(leaf, before.language.id)),
+        else (
+            *moved,
+            *(name for name, leaf, is_bound in brought if not is_bound and is_assumed(leaf, before.language.id)),
+        ),
         ending=changed_ending(change.before, before, change.after, after),
     )
-    unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _is_used_as_thing(leaf))
-    wide = _wide_rule(change, before, after) if has_widest else None
-    return Learned(rule, sort_of(change, scopes), unknown, wide)
+    unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not is_used_as_thing(leaf))
+    wide = _wide_rule(change, before, after, path) if has_widest else None
+    return Learned(rule, sort_of(change, scopes), change.before if match is not None else (), unknown, wide)
 
 
-def _wide_rule(change: Change, before: Syntax, after: Syntax) -> Rule | None:
+def _wide_rule(change: Change, before: Syntax, after: Syntax, path: str) -> Rule | None:
     """Return the widest form of the rule of a change; None if it has none."""
     is_small = spread_value(change) is not None or is_other_literal(change)
     found = None if is_small else widest(change, before, after)
     if found is None:
         return None
-    names = _free_names((found.before,), found.sides, Scopes(before, imports_of(before)))
+    names = free_names((found.before,), found.sides, Scopes(before, imports_of(before)))
     wide = rule_of(found.sides, (found.before,), (found.after,), before, after, names)
     uses = uses_of((found.before,), (found.after,), found.sides.pattern)
     brought = names_brought((found.after,), found.sides, after)
@@ -230,36 +255,15 @@ def _wide_rule(change: Change, before: Syntax, after: Syntax) -> Rule | None:
         unbound=tuple(name for name, _, is_bound in brought if not is_bound),
         uses=uses,
         wide=f"only `{found.words}` is as in the example",
+        path=path,
+        values=_names_in(match_at(found.sides.pattern[0], found.before)),
     )
 
 
-def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[tuple[str, Node, bool]]:
-    """Return the free names that only the template has, each with a leaf of `nodes` and whether its file binds it.
-
-    Imports are left out: they come along. So are names that the edit itself binds.
-    """
-    scopes = Scopes(after, imports_of(after))
-    leaves = [leaf for leaf in _new_leaves(nodes, sides) if _is_free(leaf)]
-    bound = {leaf.text for leaf in leaves if declares(leaf, after.root, after.language.id)}
-    found: dict[str, tuple[str, Node, bool]] = {}
-    for leaf in leaves:
-        binding = scopes.binding(leaf.text, leaf)
-        if leaf.text not in bound and leaf.text not in BROUGHT and binding.kind != "import":
-            found.setdefault(leaf.text, (leaf.text, leaf, binding != UNKNOWN))
-    return list(found.values())
-
-
-def names_bound(nodes: Sequence[Node], sides: Sides, after: Syntax) -> tuple[str, ...]:
-    """Return the names that only the template has, and that the edit itself binds."""
-    leaves = (leaf for leaf in _new_leaves(nodes, sides) if is_name(leaf))
-    return tuple(sorted({leaf.text for leaf in leaves if declares(leaf, after.root, after.language.id)}))
-
-
-def _new_leaves(nodes: Sequence[Node], sides: Sides) -> list[Node]:
-    """Return the leaves whose texts only the template has."""
-    old = {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
-    new = {item.text for item in items(sides.template) if isinstance(item, Leaf) and item.named} - old
-    return [leaf for top in nodes for leaf in top.leaves() if leaf.text in new]
+def _names_in(match: Match | None) -> tuple[str, ...]:
+    """Return the variables that are a name alone."""
+    nodes = (bound.nodes[0] for bound in match.bounds if isinstance(bound.item, Hole)) if match is not None else ()
+    return tuple(node.text for node in nodes if is_name(node))
 
 
 def rule_of(
@@ -303,15 +307,20 @@ def put(learned: list[Learned], new: Learned) -> None:
         position = old.rule.position if old.rule.position == new.rule.position else None
         is_equal = old.rule.pattern == new.rule.pattern and old.rule.template == new.rule.template
         if is_equal and _limits(old.rule) == _limits(new.rule):
-            receivers = old.rule.receivers | new.rule.receivers
-            ending = old.rule.ending if old.rule.ending == new.rule.ending else None
-            seen = joined(old.rule.seen, new.rule.seen)
-            rule = attrs.evolve(old.rule, uses=uses, receivers=receivers, position=position, ending=ending, seen=seen)
-            learned[index] = attrs.evolve(old, rule=rule)
+            rule = attrs.evolve(
+                old.rule,
+                uses=uses,
+                receivers=old.rule.receivers | new.rule.receivers,
+                position=position,
+                ending=old.rule.ending if old.rule.ending == new.rule.ending else None,
+                seen=joined(old.rule.seen, new.rule.seen),
+            )
+            learned[index] = attrs.evolve(old, rule=rule, nodes=(*old.nodes, *new.nodes))
             return
         sides = unify(old.rule, new.rule)
         if sides is not None:
             constants = {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
+            nodes = (*old.nodes, *new.nodes) if old.nodes and new.nodes else ()
             names = tuple(name for name in old.rule.names if name.text in constants)
             rule = attrs.evolve(
                 old.rule,
@@ -326,13 +335,20 @@ def put(learned: list[Learned], new: Learned) -> None:
                 is_syntax=False,  # a second example says that more is meant
                 receivers=frozenset(),
                 position=position,
-                seen=(),
+                seen=_seen_in(nodes, sides.pattern),
+                home=home_of(attrs.evolve(old.rule, pattern=sides.pattern, template=sides.template), new.rule),
                 in_annotation=old.rule.in_annotation and new.rule.in_annotation,
                 ending=old.rule.ending if old.rule.ending == new.rule.ending else None,
             )
-            learned[index] = Learned(rule, old.sort, wide=old.wide)
+            learned[index] = Learned(rule, old.sort, nodes, wide=old.wide)
             return
     learned.append(new)
+
+
+def _seen_in(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> tuple[Seen, ...]:
+    """Return what the variables of a pattern are in all its examples."""
+    found = [seen_of(match_at(pattern[0], node)) for node in nodes] if len(pattern) == 1 else []
+    return functools.reduce(joined, found) if found else ()
 
 
 def _limits(rule: Rule) -> list[Limit | None]:
@@ -344,54 +360,6 @@ def _joined_needs(old: Rule, new: Rule) -> tuple[Need, ...]:
     others = {need.word: need for need in new.needs}
     both = [(need, others[need.word]) for need in old.needs if need.word in others]
     return tuple(one if one == other else Need(one.word, None, one.values) for one, other in both)
-
-
-def _free_names(nodes: Sequence[Node], sides: Sides, scopes: Scopes) -> tuple[Name, ...]:
-    """Return the constant names of the pattern that must be the same thing in a place: callees, receivers, types."""
-    names: dict[str, Name] = {}
-    for leaf in _constant_leaves(nodes, sides.pattern):
-        if leaf.text in _NEVER_BOUND or not is_name(leaf) or is_fixed_name(leaf):
-            continue
-        binding = scopes.binding(leaf.text, leaf)
-        if binding != UNKNOWN or _is_used_as_thing(leaf):
-            kind = "fragment" if binding == UNKNOWN and not scopes.has_imports else binding.kind
-            names.setdefault(leaf.text, Name(leaf.text, kind, binding.source))
-    return tuple(names.values())
-
-
-def free_fragment_names(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> tuple[Name, ...]:
-    """Return the constant names of code that stands alone: nothing says what they are."""
-    used = [leaf.text for leaf in _constant_leaves(nodes, pattern) if _is_free(leaf) and _is_used_as_thing(leaf)]
-    return tuple(Name(text, "fragment") for text in dict.fromkeys(used))
-
-
-def _constant_leaves(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> list[Node]:
-    """Return the leaves that are the same in each place."""
-    constants = {(item.kind, item.text) for item in items(pattern) if isinstance(item, Leaf) and item.named}
-    return [leaf for top in nodes for leaf in top.leaves() if (leaf.kind, leaf.text) in constants]
-
-
-def _is_free(leaf: Node) -> bool:
-    """Return whether a leaf is a name that something must bind."""
-    parent = leaf.parent
-    is_member = parent is not None and is_access(parent) and parent.children[0] is not leaf
-    return is_name(leaf) and leaf.text not in _NEVER_BOUND and not is_fixed_name(leaf) and not is_member
-
-
-def _is_used_as_thing(leaf: Node) -> bool:
-    """Return whether a name is called, a receiver or a type, and not an operand only."""
-    node: Node | None = leaf
-    while node is not None and node.parent is not None:
-        if (
-            is_callee(node)
-            or receiver_of(node.parent) is node
-            or node.parent.kind in ("type", "generic_type", "decorator")
-        ):
-            return True
-        if node.parent.children[0] is not node:
-            return False
-        node = node.parent
-    return False
 
 
 def _tail(nodes: Sequence[Node], syntax: Syntax) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from lsp_server.refactor.grammar import is_call, is_container, is_expression
-from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, items
+from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, Tail, items
 from lsp_server.refactor.syntax import Node, Syntax, leaf_text, same
 
 _TRIES = 20_000
@@ -125,6 +125,7 @@ class _Matcher:
         self, rest: Rest, others: tuple[Pattern | None, ...], nodes: tuple[Node, ...], state: _State
     ) -> _State | None:
         most = next((index for index, node in enumerate(nodes) if not node.named), len(nodes))
+        most = len(nodes) if isinstance(rest, Tail) else most
         # A Rest at the end takes all; the first of several takes as little as possible.
         counts = range(most, -1, -1) if not any(isinstance(one, Rest) for one in others) else range(most + 1)
         for count in counts:

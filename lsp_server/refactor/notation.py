@@ -10,6 +10,7 @@ import attrs
 from lsp_server.languages.language import Language
 from lsp_server.refactor.bindings import import_edit
 from lsp_server.refactor.example import Example, InContext, NoRule, in_contexts, own_nodes
+from lsp_server.refactor.free_names import free_fragment_names, names_brought
 from lsp_server.refactor.generalise import Side, Sides
 from lsp_server.refactor.grammar import (
     is_access,
@@ -21,7 +22,7 @@ from lsp_server.refactor.grammar import (
     is_string_content,
     level_of_place,
 )
-from lsp_server.refactor.learn import free_fragment_names, learned_set, lesson, names_brought, rule_of
+from lsp_server.refactor.learn import learned_set, lesson, rule_of
 from lsp_server.refactor.pattern import (
     ENOUGH,
     Branch,

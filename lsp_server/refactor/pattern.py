@@ -56,6 +56,11 @@ class Rest:
 
 
 @attrs.frozen
+class Tail(Rest):
+    """A variable for all that is left of a node, whatever it is."""
+
+
+@attrs.frozen
 class Text:
     """A token of a template with holes in its text, such as the content of a string. Each part is a text or a Hole."""
 
@@ -219,12 +224,15 @@ class Rule:
     of the function around a place, see surroundings.py. `uses` says how the example uses what changed, and so must a
     place; it is empty where that does not matter. `spreads` says that it only takes more out of a value, and `unread`
     are those of `binds` that it does not use itself. `drops_used` says that the example uses a parameter that it drops.
+    `hides` are the globals that it uses, and that its own names hide after the edit.
     `is_syntax` says that no name tells what is meant, and `receivers` what the varying receivers of the examples are
     called and `position` where the code is (None: anywhere), `seen` what its variables are, and `assumed` the names
     that it reads and nothing binds, see doubts.py. `in_annotation` says that Python may not evaluate the example.
     `ending` is the end of the statement around it, if the edit changed that: ";" or "".
-    `wide` says why all places are doubtful, see wide.py. `imports` says what a rule of imports does, "" for others.
-    `rename` is the declaration whose name it changes, and then the places are its uses.
+    `wide` says why all places are doubtful, see wide.py. `path` is the example's, and `values` are the names that the
+    widest form has for its variables there. `home` is the folder that two examples share, if they made a rule so wide
+    that nothing else says what is meant; None if it is sure everywhere. `imports` says what a rule of imports does, ""
+    for others. `rename` is the declaration whose name it changes, and then the places are its uses.
     """
 
     language: str
@@ -246,6 +254,7 @@ class Rule:
     spreads: bool = False
     unread: tuple[str, ...] = ()
     drops_used: bool = False
+    hides: frozenset[str] = frozenset()
     is_syntax: bool = False
     receivers: frozenset[str] = frozenset()
     position: str | None = None
@@ -254,6 +263,9 @@ class Rule:
     in_annotation: bool = False
     ending: str | None = None
     wide: str = ""
+    path: str = ""
+    values: tuple[str, ...] = ()
+    home: str | None = None
     imports: ImportSort = ""
     rename: Rename | None = None
 

@@ -85,13 +85,14 @@ def rewrite(
     if tree is None or not any(_may_have_place(rule, tree, source.data, language) for rule in fitting):
         return FileEdit(path)
     try:
-        return _Rewriting(rules, fitting, source, syntax_of(tree, source.data, language)).edit(path, only, beside)
+        return _Rewriting(rules, fitting, source, path, syntax_of(tree, source.data, language)).edit(only, beside)
     except RecursionError:  # generated code can be nested deeper than Python's stack
         return FileEdit(path, digest_of(text), left_out=(Omission(Span(0, len(text), 0), "it is nested too deeply"),))
 
 
 class _Rewriting:
-    def __init__(self, rules: RuleSet, fitting: Sequence[Rule], source: Source, syntax: Syntax) -> None:
+    def __init__(self, rules: RuleSet, fitting: Sequence[Rule], source: Source, path: str, syntax: Syntax) -> None:
+        self._path = path
         self._rules, self._fitting = rules, [rule for rule in fitting if rule.rename is None]
         self._source, self._syntax = source, syntax
         self._renames = [rule for rule in fitting if rule.rename is not None]
@@ -100,7 +101,7 @@ class _Rewriting:
         self._own = _own_spans(rules, source)
         self._left_out: dict[tuple[int, int], str] = {}
 
-    def edit(self, path: str, only: Collection[Span] | None, beside: Beside) -> FileEdit:
+    def edit(self, only: Collection[Span] | None, beside: Beside) -> FileEdit:
         places: list[Place] = []
         for place in self._places():
             if not place.doubt or beside.takes(place.rule):
@@ -110,7 +111,7 @@ class _Rewriting:
         if only is not None:
             places = [place for place in places if self._span_of(place) in only]
         if not places:
-            return FileEdit(path, self._digest, left_out=self._omissions())
+            return FileEdit(self._path, self._digest, left_out=self._omissions())
         edits = self._edits(places)
         if not self._is_sound(edits):
             parts = sound_parts(places, lambda some: self._is_sound(self._edits(some)))
@@ -123,7 +124,7 @@ class _Rewriting:
             edits = self._edits(places)
         done = [place for place in places if (place.match.start, place.match.end) not in self._left_out]
         if not done:
-            return FileEdit(path, self._digest, left_out=self._omissions())
+            return FileEdit(self._path, self._digest, left_out=self._omissions())
         imports = self._rules.imports
         after = None
         if imports.added or imports.removed:
@@ -132,7 +133,7 @@ class _Rewriting:
             edits = _with_imports(edits, import_edits(imports, self._syntax, after, self._source.newline))
         spans = tuple(map(self._span_of, done))
         return FileEdit(
-            path,
+            self._path,
             self._digest,
             tuple(edit.in_text(self._source) for edit in edits),
             spans,
@@ -200,7 +201,7 @@ class _Rewriting:
                 yield Place(used, match, layout_of(used), use.doubt)
 
     def _doubt(self, rule: Rule, match: Match) -> str:
-        return doubt_of(rule, match, self._scopes, self._own, has_errors=self._syntax.errors > 0)
+        return doubt_of(rule, match, self._scopes, self._own, path=self._path, has_errors=self._syntax.errors > 0)
 
     def _leave_out_near(self, rule: Rule, taken: Ranges[Match]) -> None:
         """List what looks like a place of a rule and is none, so that nothing is missed in silence."""

@@ -32,6 +32,8 @@ def needs_of(old: Sequence[Node], new: Sequence[Node], language: str) -> tuple[N
     """Return what an edit of these nodes asks of the function around it."""
     needs: list[Need] = []
     for word, kinds in _WORDS.items():
+        if word == "?" and any(leaf.text == "try!" for node in old for leaf in node.leaves()):
+            continue  # it returns too
         before, after = list(_own(old, kinds)), list(_own(new, kinds))
         values = _values(after[0]) if word == "return" and after else ()
         if len(after) > len(before) or (len(before) == len(after) == 1 and len(_values(before[0])) != len(values)):
@@ -103,7 +105,7 @@ def uses_of(old: Sequence[Node], new: Sequence[Node], pattern: Sequence[Pattern]
         return frozenset()
     stays_assignable = is_access(new[0]) and all(leaf.text != "?." for leaf in new[0].leaves())
     if not stays_assignable:
-        return frozenset({"read", ""})
+        return frozenset({use_of(old[0])} & {"read", ""}) or frozenset({"read", ""})
     first = pattern[0].children[0] if isinstance(pattern[0], Branch) else None
     use = use_of(old[0])
     return frozenset({use}) if use and isinstance(first, Hole) else frozenset()

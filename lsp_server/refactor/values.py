@@ -4,7 +4,7 @@ import functools
 import re
 from collections.abc import Iterator, Sequence
 
-from lsp_server.refactor.grammar import argument_name, is_call, is_literal
+from lsp_server.refactor.grammar import argument_name, is_access, is_call, is_literal, is_name
 from lsp_server.refactor.matching import Bound, Match
 from lsp_server.refactor.pattern import Branch, Hole, Pattern, Rest, Rule, Seen, variables
 from lsp_server.refactor.syntax import Node
@@ -19,6 +19,9 @@ _SORTS = {
 }
 _STRUCTURES = frozenset({*_SORTS, "a literal"})
 _FUNCTION = frozenset({"a function"})
+_DONE = frozenset({"an object"})
+"""What an edit that puts something around a value may have made already."""
+_CLASS_NAME = re.compile(r"[A-Z]\w*[a-z]\w*")
 _AWAITS = ("await", "await_expression")
 _WRAPPERS = ("argument", "value_argument")
 
@@ -52,8 +55,10 @@ def other_value(rule: Rule, match: Match, *, has_short_name: bool) -> str:
         if any(one.kind in _AWAITS for one in (match.nodes[0], match.nodes[0].parent) if one is not None):
             others -= _FUNCTION  # an awaited call may take a function as well as its promise
         for sorts, old in zip(here.sorts, seen.sorts, strict=False):
-            if sorts <= others and not sorts & old and old <= _STRUCTURES | {"a call"}:
-                return f"it has {min(sorts)} where the example has {' or '.join(sorted(old))}"
+            is_known = old <= _STRUCTURES | {"a call", "a class"}
+            is_done = variable.name in _wrapped(rule) and sorts <= _DONE
+            if sorts <= others and not sorts & old and (is_known or is_done):
+                return f"it has {min(sorts)} where the example has {' or '.join(sorted(old - {''})) or 'a name'}"
     return ""
 
 
@@ -88,6 +93,8 @@ def _sort(node: Node) -> str:
             return name
     if is_literal(node):
         return "a literal"
+    if (is_name(node) or is_access(node)) and _CLASS_NAME.fullmatch([*node.leaves()][-1].text):
+        return "a class"
     return "a call" if is_call(node) else ""
 
 

@@ -108,7 +108,8 @@ class Variables:
         if is_container(node) and node.kind != "object_type":
             return False
         parent = node.parent
-        if self._is_in_value(node) or is_part_of_name(node):
+        is_made = parent is not None and parent.kind == "generic_type" and is_callee(parent)
+        if is_made or self._is_in_value(node) or is_part_of_name(node):
             return False
         if "all" in self._fixed or ("literal" in self._fixed and is_literal(node)) or _is_done(node):
             return False

@@ -1,14 +1,22 @@
 """The widest form of a rule: only what the edit changes is constant. `assert.X` becomes `require.X` for any X."""
 
+import itertools
+import os
 import re
 from collections.abc import Iterator, Sequence
 
 import attrs
 
+from lsp_server.refactor.bindings import SCRIPTS, Scopes
+from lsp_server.refactor.declarations import inner_parent, is_set_again, names_of
 from lsp_server.refactor.difference import Change, changed_children
+from lsp_server.refactor.doubts import is_syntax_alone
 from lsp_server.refactor.generalise import Side, Sides
 from lsp_server.refactor.grammar import (
+    SELF,
+    callee_of,
     is_access,
+    is_arguments,
     is_call,
     is_callee,
     is_expression,
@@ -17,9 +25,12 @@ from lsp_server.refactor.grammar import (
     is_name,
     is_operator,
 )
-from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, has_same_sides, items, variables
+from lsp_server.refactor.matching import Match
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, Tail, has_same_sides, items, variables
 from lsp_server.refactor.syntax import Node, Syntax, same
 
+CLOSURES = frozenset({"anonymous_function", "anonymous_function_creation_expression", "arrow_function"})
+_RAISE = re.compile(r"^(raise|throw)_(statement|expression)$")
 _LIST = re.compile(r"array|list|tuple|dictionary")
 
 
@@ -42,9 +53,14 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
         if is_callee(old) and not any(same(old, one) for one in new.walk()):
             return None  # another function with the same arguments: the rule itself says so
         old, new = old.parent, new.parent
+    if is_arguments(old) and is_arguments(new):
+        return _more_arguments(old, new, before, after)
     is_same_list = _is_same_list(old, new)
     if old.parent is None or (is_list(old) and not is_same_list):
         return None
+    by_keywords = _by_keywords(old, new, before, after)
+    if by_keywords is not None:
+        return by_keywords
     shared = _shared(old, new)
     receiver = old.children[0].digest if old.children and (is_access(old) or is_call(old)) else 0
     if is_access(old) and receiver in shared and old.children[-1].digest not in shared:
@@ -63,13 +79,35 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
 
 
 def sure_and_wide(rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
-    """Return the widest forms that two examples have, which are sure, and the others."""
-    counts = [sum(has_same_sides(one, other) for other in rules) for one in rules]
+    """Return the widest forms that two examples have, which are sure, and the others.
+
+    Examples that have the same names say no more than the rule with these names.
+    """
     sure: list[Rule] = []
-    for one, count in zip(rules, counts, strict=True):
-        if count > 1 and not any(has_same_sides(one, other) for other in sure):
-            sure.append(attrs.evolve(one, wide=""))
-    return tuple(sure), tuple(one for one, count in zip(rules, counts, strict=True) if count == 1)
+    wide: list[Rule] = []
+    for one in rules:
+        if any(has_same_sides(one, other) for other in (*sure, *wide)):
+            continue
+        alike = [other for other in rules if has_same_sides(one, other)]
+        if is_sound(one) or (len(alike) > 1 and (not one.values or len({other.values for other in alike}) > 1)):
+            home = None if is_sound(one) else home_of(one, *alike)
+            sure.append(attrs.evolve(one, wide="", home=home))
+        else:
+            wide.append(one)
+    return tuple(sure), tuple(wide)
+
+
+def home_of(*rules: Rule) -> str | None:
+    """Return the folder that examples share, if their code says no more than its syntax; None for all folders.
+
+    A file that is in no folder is a home of its own.
+    """
+    if not is_syntax_alone(rules[0].pattern, rules[0].template) or not all(rule.path for rule in rules):
+        return None
+    folders = [rule.path.rpartition("/")[0] for rule in rules]
+    known = {rule.path for rule in rules}
+    shared = os.path.commonpath(folders) if all(folders) else ""
+    return shared or (min(known) if len(known) == 1 else None)
 
 
 def _smallest(old: Node, new: Node) -> tuple[Node, Node]:
@@ -79,6 +117,106 @@ def _smallest(old: Node, new: Node) -> tuple[Node, Node]:
         if pairs is None or len(pairs) != 1:
             return old, new
         old, new = pairs[0]
+
+
+def _by_keywords(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
+    """Return the form of an edit that only changes the keywords before what is left of a node; None if it does more."""
+    tail = list(
+        itertools.takewhile(lambda pair: same(*pair), zip(old.children[::-1], new.children[::-1], strict=False))
+    )
+    sizes = [len(node.children) - len(tail) for node in (old, new)]
+    starts = [node.children[:size] for node, size in zip((old, new), sizes, strict=True)]
+    if old.kind != new.kind or not tail or not all(_is_keyword(one) for start in starts for one in start):
+        return None
+    if len(tail) > 1 and _is_keyword(old.children[sizes[0]]):
+        sizes = [size + 1 for size in sizes]  # a keyword that stays says what is meant
+    elif not sizes[0]:
+        return None
+    sides: list[Pattern] = []
+    for node, size, syntax in zip((old, new), sizes, (before, after), strict=True):
+        reader = _Reader(syntax)
+        first = tuple(reader.read(child) for child in node.children[:size])
+        gap = reader.gap(node.children[size]) if first else ""
+        sides.append(Branch(node.kind, (*first, Tail("WT", gap, " ")), node.field))
+    words = " ".join(item.text for item in items(sides[:1]) if isinstance(item, Leaf))
+    return Widest(Sides((sides[0],), (sides[1],)), old, new, words)
+
+
+def _more_arguments(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
+    """Return the form of an edit that adds arguments after those of a call; None if it does more.
+
+    Other functions of its module are meant, or other errors that are raised.
+    """
+    kept = len(list(old.parts))
+    calls = [one.parent for one in (old, new) if one.parent is not None]
+    is_more = kept and len(list(new.parts)) > kept and all(map(same, old.parts, new.parts))
+    callee = callee_of(calls[0]) if len(calls) == 2 else None
+    if callee is None or not is_more:
+        return None
+    tops, varying = calls, callee
+    if is_access(callee) and is_name(callee.children[0]) and callee.children[0].text not in SELF:
+        varying = callee.children[-1]
+    elif all(call.parent is not None and _RAISE.search(call.parent.kind) for call in calls):
+        tops = [call.parent for call in calls if call.parent is not None]
+    else:
+        return None
+    holes = {varying.digest: Hole("W0", frozenset({varying.kind}))}
+    sides = [
+        _Reader(syntax, shared=holes, arguments=one, kept=kept).read(top)
+        for top, one, syntax in zip(tops, (old, new), (before, after), strict=True)
+    ]
+    words = [item.text for item in items(sides[:1]) if isinstance(item, Leaf) and _is_word(item)]
+    return Widest(Sides((sides[0],), (sides[1],)), tops[0], tops[1], " ".join(words))
+
+
+def _is_keyword(node: Node) -> bool:
+    leaves = list(node.leaves())
+    return len(leaves) == 1 and not leaves[0].named and leaves[0].text.isalpha()
+
+
+def is_sound(rule: Rule) -> bool:
+    """Return whether the widest form means the same wherever it may be made: `static` of a closure, `const` for `let`.
+
+    checks.py leaves out the places where it would not.
+    """
+    old, new = ({item.text for item in items(side) if isinstance(item, Leaf)} for side in (rule.pattern, rule.template))
+    kind = getattr(rule.pattern[0], "kind", "")
+    is_static = rule.language == "php" and kind in CLOSURES and new - old == {"static"} and old <= new
+    return is_static or (rule.language in SCRIPTS and (old - new, new - old) == ({"let"}, {"const"}))
+
+
+def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
+    """Return a reason if another keyword would mean another thing at a place."""
+    return _set_again(rule, match, scopes) if rule.language in SCRIPTS else _this_in_static(rule, match)
+
+
+def _this_in_static(rule: Rule, match: Match) -> str | None:
+    """Return a reason if a closure of PHP that becomes static uses its object."""
+    old, new = ({item.text for item in items(one) if isinstance(item, Leaf)} for one in (rule.pattern, rule.template))
+    is_closure = rule.language == "php" and match.nodes[0].kind in CLOSURES
+    if is_closure and "static" in new - old and any(leaf.text == "this" for leaf in match.nodes[0].leaves()):
+        return "`$this` is used here"
+    return None
+
+
+def _set_again(rule: Rule, match: Match, scopes: Scopes) -> str | None:
+    """Return a reason if a `let` of JavaScript that becomes `const` has no value, or another one later."""
+    old, new = ({item.text for item in items(one) if isinstance(item, Leaf)} for one in (rule.pattern, rule.template))
+    if not ("let" in old - new and "const" in new):
+        return None
+    names, top = names_of(scopes.syntax), match.nodes[0]
+    for holder in (inner_parent(top), *top.walk()):
+        if not any(child.text == "let" for child in holder.children):
+            continue
+        for one in [child for child in holder.children if child.kind == "variable_declarator"] or [holder]:
+            if one is not holder and one.child("value") is None:
+                return "it has no value here"
+            name = one.child("name") or one.child("left")
+            for leaf in name.leaves() if name is not None else ():
+                known = names.declared(leaf.text).get(leaf.start)
+                if is_set_again(known, names) if known is not None else leaf.kind == "identifier":
+                    return f"`{leaf.text}` is set again here"
+    return None
 
 
 def _is_same_list(old: Node, new: Node) -> bool:
@@ -115,9 +253,14 @@ class _Reader(Side):
 
     shared: dict[int, Hole] = attrs.field(factory=dict, kw_only=True)
     list_kind: str = attrs.field(default="", kw_only=True)
+    arguments: Node | None = attrs.field(default=None, kw_only=True)
+    kept: int = attrs.field(default=0, kw_only=True)
+    """How many elements are one variable; the others of `arguments` are read."""
 
     def read(self, node: Node) -> Pattern:
         """Return a node as a pattern."""
+        if node is self.arguments:
+            return Branch(node.kind, tuple(self._first_elements(node)), node.field)
         if node.kind == self.list_kind:
             return Branch(node.kind, tuple(self._elements(node)), node.field)
         gap, hole = self.gap(node), self.shared.get(node.digest)
@@ -125,6 +268,15 @@ class _Reader(Side):
             return Branch(node.kind, tuple(map(self.read, node.children)), node.field)
         self.end = node.end
         return attrs.evolve(hole, gap=gap) if hole is not None else Leaf(node.kind, node.text, node.named, gap)
+
+    def _first_elements(self, node: Node) -> Iterator[Pattern]:
+        parts = list(node.parts)[: self.kept]
+        for child in node.children:
+            if child is parts[0]:
+                yield Rest("WS", self.gap(child), ", ")
+                self.end = parts[-1].end
+            elif not any(child is one for one in parts):
+                yield self.read(child)
 
     def _elements(self, node: Node) -> Iterator[Pattern]:
         has_any = False

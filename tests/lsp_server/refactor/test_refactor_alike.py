@@ -31,3 +31,12 @@ def test_imports_comments_and_definitions_do_not_count() -> None:
     assert list(alike([rules], [("a.py", text)], 60.0)) == []
     [line] = alike([rules], [("a.py", text + "\n\ntry_it(old_name)\n")], 60.0)
     assert line.startswith("1 more place has `old_name`")
+
+
+def test_macros_without_a_module_are_counted_where_another_one_got_it() -> None:
+    before = "fn f() { debug!(1); }\n"
+    rules = learn([Example(before, before.replace("debug", "log::debug"))], language_for("rust", ""))
+    text = "macro_rules! own { () => {} }\nfn g() { warn!(2); own!(); println!(3); log::info!(4); }\n"
+    [line] = alike([rules], [("a.rs", text)], 60.0)
+    assert line.startswith("1 more place calls `warn!` without a module")
+    assert list(alike([rules], [("a.rs", text.replace("warn!", "log::warn!"))], 60.0)) == []

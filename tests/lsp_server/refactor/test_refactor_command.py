@@ -77,16 +77,16 @@ def test_doubtful_places_are_listed_and_edited_only_if_they_are_asked_for(tmp_pa
 
 
 def test_what_only_the_widest_form_fits_is_listed_and_edited_only_if_it_is_asked_for(tmp_path: Path) -> None:
-    files = {"a.py": "import six\nx = six.text(1)\n", "b.py": "import six\ny = six.items(2)\n"}
-    repository(tmp_path, {**files, "old": files["a.py"], "new.py": files["a.py"].replace("six.", "")})
-    command = ("a.py", "b.py", "--example", "old", "new.py", "--apply")
+    files = {"a.php": "<?php\n$this->same(1);\n", "b.php": "<?php\n$this->count(2);\n"}
+    repository(tmp_path, {**files, "old": files["a.php"], "new.php": files["a.php"].replace("$this->", "self::")})
+    command = ("a.php", "b.php", "--example", "old", "new.php", "--apply")
     done = refactor(tmp_path, *command)
-    assert "python: wide: six.$W0 → $W0" in done.stderr
-    assert "b.py:2: left out: wide: only `six` is as in the example" in done.stderr
+    assert "php: wide: $this->$W0$W1 → self::$W0$W1" in done.stderr
+    assert "b.php:2: left out: wide: only `this ->` is as in the example" in done.stderr
     assert "1 place in 1 file edited, 1 left out, 1 of them wide: --wide takes them" in done.stderr
-    assert (done.returncode, (tmp_path / "b.py").read_text()) == (3, files["b.py"])
+    assert (done.returncode, (tmp_path / "b.php").read_text()) == (3, files["b.php"])
     assert refactor(tmp_path, *command, "--wide").returncode == 0
-    assert (tmp_path / "b.py").read_text() == files["b.py"].replace("six.", "")
+    assert (tmp_path / "b.php").read_text() == files["b.php"].replace("$this->", "self::")
 
 
 def test_so_many_places_of_a_reason_have_a_line_each(tmp_path: Path) -> None:

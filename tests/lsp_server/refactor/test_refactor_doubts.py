@@ -11,6 +11,7 @@ from lsp_server.refactor.notation import rules_of_code
 from lsp_server.refactor.rewrite import rewrite
 
 SYNTAX = "only its syntax is as in the example"
+IN_ITS_FILE = "`{}`, which the edit uses, may be known in the example's file alone"
 RECEIVER = "its receiver is another one than in the example, and may have another type"
 
 
@@ -64,8 +65,6 @@ def test_a_name_of_several_words_or_a_second_name_says_what_is_meant(call: str) 
         ("go", "package p\n\nfunc f() { g([]byte(x)) }\n", "package p\n\nfunc f() { g([]rune(x)) }\n",
          "package p\n\nvar b []byte\n"),
         ("typescript", "const a = f as any;\n", "const a = f as unknown;\n", "const b = g as any;\n"),
-        ("java", "class A { Table<String, Object> t = new Table<String, Object>(); }\n",
-         "class A { Table<String, Object> t = new Table<>(); }\n", "class B { Rows<String, Object> r; }\n"),
         ("javascript", "function f() {\n  a();\n  return true;\n}\n", "function f() {\n  a();\n}\n",
          "function g() {\n  b();\n  return true;\n}\n"),
     ],
@@ -158,3 +157,98 @@ def test_a_doubtful_place_is_edited_if_it_is_taken() -> None:
     edit = rewrite(rules, "file", text, language)
     assert edit.applied(text) == text.replace("stop", "halt")
     assert [(one.span.line, one.reason) for one in edit.doubtful] == [(2, RECEIVER)]
+
+
+SURE_ELSEWHERE = {
+    "a parameter of a test that its body does not use goes": (
+        "python",
+        "def test_a(self, web):\n    f(self)\n",
+        ", web",
+        "",
+        "def test_b(self, web):\n    g(self)\n",
+        "def test_c(self, web):\n    g(web)\n",
+    ),
+    "the only parameter of an arrow function goes where nothing uses it": (
+        "javascript",
+        "test(async t => { f(); });\n",
+        "t =>",
+        "() =>",
+        "before(async t => { g(); });\n",
+        "before(async t => { g(t); });\n",
+    ),
+    "a test asks for what was a function of the file": (
+        "python",
+        "def web(): f()\n\ndef test_a(self):\n    g(web)\n",
+        "test_a(self",
+        "test_a(self, web",
+        "def web(): f()\n\ndef test_a(self):\n    h(web)\n",
+        "def test_b(self):\n    web = 1\n    h(web)\n",
+    ),
+    "the types of a new value are left to the compiler": (
+        "java",
+        "class A { Table<String> t = new Table<String>(); }\n",
+        "new Table<String>",
+        "new Table<>",
+        "class B { Table<String> u = new Table<String>(); }\n",
+        "class C { Table<String> v; List<String> w = new Rows<String>(); }\n",
+    ),
+    "a macro with the name of a keyword is code": (
+        "rust",
+        "fn f() { try!(g(1)); }\n",
+        "try!(g(1))",
+        "g(1)?",
+        "fn h() { let x = try!(g(1)).y; }\n",
+        "fn h() { g(1); }\n",
+    ),
+    "a receiver that varies is no module": (
+        "javascript",
+        "f(t => { t.a(1); t.b(2); });\n",
+        "t.a(1);",
+        "t.c(t.a(1));",
+        "f(t => { t.a(1); t.b(2); });\n",
+        "g(1);\n",
+    ),
+    "a receiver with a number is the same": (
+        "python",
+        "def f(sock):\n    sock.send(1)\n",
+        "send",
+        "sendall",
+        "def g(sock2):\n    sock2.send(2)\n",
+        "def g(queue):\n    queue.send(2)\n",
+    ),
+    "a class that gets something around it": (
+        "typescript",
+        "t.throws(f, m.Gone);\n",
+        "m.Gone",
+        "{is: m.Gone}",
+        "t.throws(g, m.Gone);\n",
+        "t.throws(g, {is: m.Gone, why: 1});\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SURE_ELSEWHERE)
+def test_a_place_is_sure_where_nothing_speaks_against_it(what: str) -> None:
+    language, before, old, new, text, other = SURE_ELSEWHERE[what]
+    example = (before, before.replace(old, new))
+    assert sure_edit(language, text, example).applied(text) == text.replace(old, new)
+    assert what.startswith("a class") or sure_edit(language, other, example).edits == ()
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "old", "new", "text", "doubt"),
+    [
+        ("typescript", "try { f(); } catch (error) { g(error); }\n", "(error) {", "(error: any) {",
+         "try { h(); } catch (error) { i(error); }\n", SYNTAX),
+        ("python", "import m\nx = m.get(1)\n", "m.get", "get", "import m\ny = m.get(2)\n",
+         IN_ITS_FILE.format("get")),
+        ("javascript", "import { Get } from 'm';\nf(new Get(1));\n", "new Get", "new m.Get",
+         "import { Get } from 'm';\ng(new Get(2));\n", IN_ITS_FILE.format("m")),
+    ],
+)  # fmt: skip
+def test_what_only_the_example_s_file_says_is_doubtful_elsewhere(
+    language: str, before: str, old: str, new: str, text: str, doubt: str
+) -> None:
+    edit = sure_edit(language, text, (before, before.replace(old, new)))
+    assert edit.applied(text) == text
+    assert doubts(edit) == [doubt]

@@ -1,9 +1,10 @@
 """The widest form of a rule: its places are listed, edited if the user asks for it, and sure after a second example."""
 
 import pytest
+from support.refactor_case import doubts, reasons, sure_edit
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.doubts import WIDE, Beside
+from lsp_server.refactor.doubts import SURE, WIDE, Beside
 from lsp_server.refactor.example import Example
 from lsp_server.refactor.learn import learn
 from lsp_server.refactor.notation import described
@@ -36,7 +37,6 @@ KINDS = {
         "private",
         "class B { protected f() {} }\n",
     ),
-    "let": ("typescript", "let a = f(1);\n", "let", "const", "for (let b of c) g(b);\n"),
     "a list": ("php", "<?php\n$a = array(1, 2);\n", "array(1, 2)", "[1, 2]", "<?php\n$b = array($c);\n"),
 }
 
@@ -70,8 +70,7 @@ def test_the_widest_form_of_an_edit_is_made_where_it_is_asked_for(kind: str) -> 
 )
 def test_what_is_set_again_is_no_constant(text: str, reason: str) -> None:
     language = language_for("javascript", "")
-    examples = ("let a = f(1);\n", "for (let c of d) g(c);\n")
-    rules = learn([Example(one, one.replace("let", "const")) for one in examples], language)
+    rules = learn([Example("let a = f(1);\n", "const a = f(1);\n")], language)
     edit = rewrite(rules, "file", text, language)
     assert edit.applied(text) == (text if reason else text.replace("let b", "const b", 1))
     assert not reason or reason in [one.reason for one in edit.left_out]
@@ -109,3 +108,77 @@ def test_a_place_that_is_left_out_for_a_reason_of_its_own_keeps_it() -> None:
     edit = rewrite(learn([example], language), "file", text, language)
     assert [one.reason for one in edit.left_out] == ["`six` is a parameter here"]
     assert rewrite(learn([example], language), "file", text, language, beside=Beside(wide=True)).edits == ()
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "old", "new", "text", "left"),
+    [
+        ("javascript", "let a = f(1);\n", "let", "const", "for (let b of c) g(b);\n", "let b;\n"),
+        ("typescript", "let a = f(1);\n", "let", "const", "const d = () => {\n  let b = 1;\n};\n", "let b;\n"),
+        (
+            "php",
+            "<?php\n$a = function ($b) { return 1; };\n",
+            "function",
+            "static function",
+            "<?php\nf(function () use (&$c): array { g($c); });\n",
+            "<?php\nf(function () { return $this->c; });\n",
+        ),
+    ],
+)
+def test_a_keyword_that_means_the_same_is_sure_wherever_it_does(
+    language: str, before: str, old: str, new: str, text: str, left: str
+) -> None:
+    assert sure_edit(language, text, (before, before.replace(old, new))).applied(text) == text.replace(old, new)
+    (reason,) = reasons(sure_edit(language, left, (before, before.replace(old, new))))
+    assert reason in ("it has no value here", "`$this` is used here")
+
+
+FOLDERS = {
+    "an operator": ("javascript", "if (a == b) f();\n", "if (c == d.e) f();\n", "==", "===", "while (g == h) f();\n"),
+    "a keyword": ("rust", "pub fn f() {}\n", "pub struct S;\n", "pub", "pub(crate)", "pub const A: u8 = 1;\n"),
+    "a modifier": (
+        "java",
+        "class A { protected int x; }\n",
+        "class B { protected void f() {} }\n",
+        "protected",
+        "private",
+        "class C { protected long y; }\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_two_examples_of_syntax_alone_are_sure_in_the_folder_that_they_share(kind: str) -> None:
+    name, first, second, old, new, text = FOLDERS[kind]
+    language = language_for(name, "")
+    examples = [Example(one, one.replace(old, new), path) for one, path in ((first, "a/b/c"), (second, "a/d"))]
+    rules = learn(examples, language)
+    near, far = (rewrite(rules, path, text, language, beside=SURE) for path in ("a/e/f", "g/h"))
+    assert near.applied(text) == text.replace(old, new)
+    assert far.edits == ()
+    assert doubts(far) == ["it is in another folder than the examples, and only its syntax is as in them"]
+
+
+def test_two_examples_with_the_same_names_have_no_wider_rule() -> None:
+    texts = ("import six\nx = six.text(1)\n", "import six\nx = f(six.text)\n")
+    rules = learn([Example(one, one.replace("six.text", "text")) for one in texts], language_for("python", ""))
+    assert "six.$W0 → $W0" not in map(described, rules.rules)
+    assert "six.$W0 → $W0" in map(described, rules.wide)
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "changed"),
+    [
+        ("python", "raise Bad(e)\n", "raise Bad(e, at=at)\n", "raise Worse(d, 1)\n", "raise Worse(d, 1, at=at)\n"),
+        ("python", "x = h.a(b)\n", "x = h.a(b, c=1)\n", "y = h.d(e).f()\n", "y = h.d(e, c=1).f()\n"),
+        ("javascript", "throw new A(b);\n", "throw new A(b, c);\n", "throw new D(e);\n", "throw new D(e, c);\n"),
+        ("php", "<?php\nthrow new A($b);\n", "<?php\nthrow new A($b, 1);\n", "<?php\nthrow new C($d);\n",
+         "<?php\nthrow new C($d, 1);\n"),
+    ],
+)  # fmt: skip
+def test_an_argument_that_is_added_may_be_meant_for_other_errors_or_functions_of_the_module(
+    language: str, before: str, after: str, text: str, changed: str
+) -> None:
+    rules = learn([Example(before, after)], language_for(language, ""))
+    assert rewrite(rules, "file", text, language_for(language, "")).edits == ()
+    assert rewrite(rules, "file", text, language_for(language, ""), beside=Beside(wide=True)).applied(text) == changed
