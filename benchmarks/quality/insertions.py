@@ -65,7 +65,7 @@ async def ask(model: StreamModel, workspaces: Workspaces, tasks: list[TypingTask
         found = [
             each
             for candidate in filled.candidates
-            for each in insertion.insertions(candidate, planned.hole, snapshot.language)
+            for each in insertion.insertions(candidate, planned.hole, snapshot.language, planned.odds)
         ]
         shown = {}
         for name, gate in GATES.items():
@@ -117,7 +117,8 @@ def main(
     asked = asyncio.run(ask(model, workspaces, missing))
     needless = asyncio.run(ask(model, workspaces, complete))
     weights, loss = fit(asked + needless)
-    in_use = dict[str, float](insertion.ODDS.items()) | {"closes": insertion.CLOSES, "sureness": insertion.SURENESS}
+    known = insertion.odds_of(model.info)
+    in_use = dict[str, float](known.agreement.items()) | {"closes": known.closes, "sureness": known.sureness}
     odds = Table("log odds", "fitted", "in use", title=f"{loss:.3f} nats a text")
     for name, value in weights.items():
         odds.add_row(name, f"{value:.2f}", f"{in_use[name]:.2f}")

@@ -1,19 +1,20 @@
 """What may be shown directly before a word, where code is inserted: an argument, the start of a call.
 
-How sure the model is of its tokens says little there. Whether the line then goes on as it does says more: most fills
-are wrong, but hardly any that ends where the word begins and leaves no bracket open. So the odds that an insertion is
-right come from both. benchmarks/quality/insertions.py fits them.
+How sure the embedded model is of its tokens says little there. Whether the line then goes on as it does says more: most
+fills are wrong, but hardly any that ends where the word begins and leaves no bracket open. With a larger model that
+writes left to right it is the reverse: what it is sure of is right. So the odds of an insertion come from both, and
+each kind of model has its own. benchmarks/quality/insertions.py fits them.
 """
 
 import math
 import re
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import Literal, get_args
 
 import attrs
 
 from engine.protocol.confidence import FEWEST_CHARACTERS, confidence_between
-from engine.protocol.messages import Candidate
+from engine.protocol.messages import Candidate, ModelInfo
 from lsp_server.hole.hole import Hole
 from lsp_server.languages.language import Language, balance
 
@@ -23,13 +24,27 @@ LEAST_LINE = 0.02
 """How likely the first line must be for its fill to go on: an unlikely one may fit the line."""
 Agreement = Literal["goes on", "same word", "ended", "none"]
 """How a fill agrees with the code after the cursor: it goes on with it, at least with its first word, or ends there."""
-ODDS: dict[Agreement, float] = {"goes on": 3.4, "same word": 1.7, "ended": -0.5, "none": -1.1}
-"""The logarithm of the odds that a text whose tokens are certain is right."""
-CLOSES, SURENESS = 2.0, 0.9
-"""What is added if the text opens a bracket that the line closes, and the weight of the probability's logarithm."""
-COUNTED = 26
-"""Characters. An insertion is priced like a text of this length. A user in the middle of a line wants to insert
-something, and reads it at a glance: it is short, and both of its sides are known."""
+
+
+@attrs.frozen
+class Odds:
+    """How likely an insertion of a model is right, as logarithms of odds.
+
+    `agreement` is for a text whose tokens are certain, `closes` is added if the text opens a bracket that the line
+    closes, and `sureness` is the weight of the probability's logarithm. An insertion is priced like a text of `counted`
+    characters: a user in the middle of a line wants to insert something, and reads it at a glance.
+    """
+
+    agreement: Mapping[Agreement, float]
+    closes: float
+    sureness: float
+    counted: int
+
+
+ODDS = Odds({"goes on": 3.4, "same word": 1.7, "ended": -0.5, "none": -1.1}, closes=2.0, sureness=0.9, counted=26)
+DOUBTED = Odds(dict.fromkeys(get_args(Agreement), 3.0), closes=0.0, sureness=2.0, counted=8)
+"""Of a model that is surer than it is right, chosen with Qwen2.5-Coder 0.5B at 60 places of the young packages that may
+choose: 72 % shown, 93 % right. At 50 places of the others 64 % are shown and 88 % right; with ODDS 58 and 69 %."""
 _LEAST = 1e-6
 _MOST_CHARACTERS = 400
 """The insertion, and the line before and after it."""
@@ -48,11 +63,13 @@ class Insertion:
     closes: bool
     probability: float
     """Its tokens', by the model."""
+    odds: Odds = ODDS
 
     @property
     def confidence(self) -> float:
-        odds = ODDS[self.agreement] + CLOSES * self.closes + SURENESS * math.log(max(self.probability, _LEAST))
-        return 1 / (1 + math.exp(-odds))
+        known = self.odds
+        sureness = known.sureness * math.log(max(self.probability, _LEAST))
+        return 1 / (1 + math.exp(-(known.agreement[self.agreement] + known.closes * self.closes + sureness)))
 
     @property
     def is_start(self) -> bool:
@@ -60,12 +77,17 @@ class Insertion:
         return self.agreement == "none"
 
 
-def likeliest(candidate: Candidate, hole: Hole, language: Language) -> Insertion | None:
+def odds_of(model: ModelInfo) -> Odds:
+    """Return the odds of a model's insertions."""
+    return DOUBTED if model.doubt > 1 else ODDS
+
+
+def likeliest(candidate: Candidate, hole: Hole, language: Language, odds: Odds = ODDS) -> Insertion | None:
     """Return the likeliest insertion that `candidate` begins with, or None if it begins with none."""
-    return max(insertions(candidate, hole, language), key=lambda each: each.confidence, default=None)
+    return max(insertions(candidate, hole, language, odds), key=lambda each: each.confidence, default=None)
 
 
-def insertions(candidate: Candidate, hole: Hole, language: Language) -> Iterator[Insertion]:
+def insertions(candidate: Candidate, hole: Hole, language: Language, odds: Odds = ODDS) -> Iterator[Insertion]:
     """Yield what `candidate` begins with and a word can follow.
 
     It closes no bracket that the line needs, and opens none that the line leaves open.
@@ -90,7 +112,7 @@ def insertions(candidate: Candidate, hole: Hole, language: Language) -> Iterator
         with_it = balance(before + text + after, language)
         if len(with_it.unmatched) <= len(without.unmatched) and len(with_it.opened) <= len(without.opened):
             closes = len(with_it.unmatched) < len(without.unmatched)
-            yield Insertion(text, agreement, closes, confidence_between(candidate, 0, end))
+            yield Insertion(text, agreement, closes, confidence_between(candidate, 0, end), odds)
 
 
 def _agreement(more: str, after: str, has_ended: bool) -> Agreement:

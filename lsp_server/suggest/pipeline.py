@@ -30,7 +30,7 @@ from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import Hole, context_budget_of, cut_hole
 from lsp_server.languages.language import BRACKETS, Language, balance
 from lsp_server.settings import Settings
-from lsp_server.suggest.insertion import COUNTED, GUESSES, LEAST_LINE, likeliest
+from lsp_server.suggest.insertion import GUESSES, LEAST_LINE, ODDS, Odds, likeliest, odds_of
 from lsp_server.suggest.shape import shape, without_what_follows
 
 _LONGEST = 30
@@ -74,7 +74,7 @@ class Presented:
 class Plan:
     """A hole in `snapshot`, the request for the engine, and the settings that decide how its answer is presented.
 
-    Where the engine is asked for more guesses than are wanted, the `most` likeliest are shown.
+    Where the engine is asked for more guesses than are wanted, the `most` likeliest are shown. `odds`: of insertions.
     """
 
     snapshot: Snapshot
@@ -82,6 +82,7 @@ class Plan:
     fill: Fill
     settings: Settings
     most: int = 1
+    odds: Odds = ODDS
 
 
 def plan(
@@ -129,7 +130,7 @@ def plan(
         memory=settings.memory,
         line=1 + snapshot.source.lines.at(offset),
     )
-    return Plan(snapshot, hole, fill, settings, candidates)
+    return Plan(snapshot, hole, fill, settings, candidates, odds_of(model))
 
 
 def believed(price: Price, model: ModelInfo, hole: Hole) -> Price:
@@ -191,9 +192,9 @@ def weigh(candidate: Candidate, plan: Plan) -> Weighed:
     snapshot, hole, settings = plan.snapshot, plan.hole, plan.settings
     price = settings.gate
     if hole.is_before_word:
-        inserted, free = likeliest(candidate, hole, snapshot.language), price.hides_nothing
+        inserted, free = likeliest(candidate, hole, snapshot.language, plan.odds), price.hides_nothing
         if inserted is not None and not (inserted.is_start and (free or settings.whole_lines)):
-            weighed = Weighed(price, inserted.text, inserted.confidence, COUNTED)
+            weighed = Weighed(price, inserted.text, inserted.confidence, plan.odds.counted)
             if not free and weighed.worth <= 0:
                 return weighed
             if shape(inserted.text, hole, snapshot, max_lines=1) == inserted.text:

@@ -6,7 +6,7 @@ from support.marked import at_cursor, hole_at, opened
 
 from engine.protocol.messages import Candidate, Filled, ModelInfo, Timings
 from lsp_server.settings import GATES, Settings
-from lsp_server.suggest.insertion import COUNTED, GUESSES, Agreement, Insertion, likeliest
+from lsp_server.suggest.insertion import GUESSES, ODDS, Agreement, Insertion, likeliest
 from lsp_server.suggest.pipeline import Plan, plan, present, weigh
 
 MODEL = ModelInfo("small", "embedded", "Apache-2.0", 1, 768, 32, "absorbing", "cpu", "float32")
@@ -79,6 +79,14 @@ def test_agreement_and_a_closed_bracket_count_beside_the_models_probability() ->
     assert 0 < Insertion("f(", "none", False, 0.0).confidence < 0.01
 
 
+def test_a_doubted_models_insertion_is_shown_if_the_model_is_sure_of_it() -> None:
+    doubted, (snapshot, offset) = attrs.evolve(MODEL, doubt=4.0), at_cursor(ARGUMENT)
+    dear = plan(snapshot, offset, doubted, Settings(), path="a.py")
+    assert texts(dear, candidate("first, ", "second, ", sure=0.9)) == ["first, "]
+    assert texts(planned(ARGUMENT), candidate("first, ", "x)", sure=0.3)) == ["first, "]
+    assert texts(dear, candidate("first, ", "x)", sure=0.3)) == [], "that the line goes on so says nothing here"
+
+
 def test_several_guesses_are_asked_for_and_the_likeliest_is_shown() -> None:
     guesses = candidate("other"), candidate("b, ", sure=0.6), candidate("first, ", "x)", sure=0.6)
     snapshot, offset = at_cursor(ARGUMENT)
@@ -92,7 +100,7 @@ def test_several_guesses_are_asked_for_and_the_likeliest_is_shown() -> None:
 @pytest.mark.parametrize("gate", GATES)
 def test_the_gate_decides(gate: str) -> None:
     settings = Settings(gate=gate)
-    least = settings.gate.least_probability(26)
+    least = settings.gate.least_probability(ODDS.counted)
     for sure in (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99):
         insertion = likeliest(candidate("first, ", "x)", sure=sure), hole_at(ARGUMENT), opened("").language)
         assert insertion is not None
@@ -125,4 +133,4 @@ def test_the_odds_of_an_insertion_that_is_not_shown_are_its_own_not_the_models()
     insertion, weighed = likeliest(unlikely, hole_at(ARGUMENT), opened("").language), weigh(unlikely, planned(ARGUMENT))
     assert insertion is not None
     assert weighed.shown is None
-    assert (weighed.shaped, weighed.confidence, weighed.characters) == ("first, ", insertion.confidence, COUNTED)
+    assert (weighed.shaped, weighed.confidence, weighed.characters) == ("first, ", insertion.confidence, ODDS.counted)
