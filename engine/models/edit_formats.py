@@ -1,8 +1,9 @@
 """How models that were made to predict edits are asked, and how their answers are read: a row a format.
 
-`sweep` is that of sweepai/sweep-next-edit-0.5B and -1.5B, by their model card and cursortab.nvim's provider. `zeta2`
-and `zeta2.1` are those of Zed, by its crates/zeta_prompt (`seed_coder`, `V0318SeedMultiRegions`). No model of these
-three has been run here: their weights were not at hand. `instruct` is a chat with a model that was made for none of it.
+`sweep` is that of sweepai/sweep-next-edit-0.5B and -1.5B, as cursortab.nvim and other programs ask them; -v2-7B has
+another, with numbers of lines and a mark at the cursor. `zeta2` and `zeta2.1` are those of Zed, by its
+crates/zeta_prompt (`seed_coder`, `V0318SeedMultiRegions`). No model of these three has been run here: their weights
+were not at hand. `instruct` is a chat with a model that was made for none of it.
 
 A prompt is a list of pieces. A Mark is one token of the model, which it alone may be: the user's text is tokenized
 without special tokens, so that no file can write one.
@@ -30,9 +31,7 @@ Piece = Mark | str
 
 @attrs.frozen
 class EditPrompt:
-    """What a format writes down. `line` is the first line of `region`, from 1; `related` has paths with texts.
-
-    cursor, kept: see Rewrite."""
+    """What a format writes down. `related` has paths with texts. cursor, kept: see Rewrite."""
 
     path: str
     above: str
@@ -40,8 +39,6 @@ class EditPrompt:
     below: str
     cursor: int = -1
     kept: int = 0
-    line: int = 1
-    language: str = ""
     edits: Sequence[PastEdit] = ()
     related: Sequence[tuple[str, str]] = ()
 
@@ -88,7 +85,7 @@ class EditFormat:
 
 def format_named(name: str) -> EditFormat | None:
     """Return the format of the model that calls itself so, or whose file does; None if it was made for none."""
-    known = name.lower()
+    known = re.sub(r"[\s_]+", "-", name.lower())
     return next((row for row in EDIT_FORMATS if any(part in known for part in row.names)), None)
 
 
@@ -104,19 +101,16 @@ def _lined(text: str) -> str:
 
 
 _FILE = Mark("<|file_sep|>")
-_SWEEP_CURSOR = "<|cursor|>"
 
 
 def _sweep(asked: EditPrompt) -> list[Piece]:
-    count = asked.region.count("\n")
-    place = f"{asked.path}:{asked.line}:{asked.line + count - 1}\n"
-    pieces: list[Piece] = [_FILE, f"{asked.path}\n{asked.above}{asked.region}{_lined(asked.below)}"]
+    pieces: list[Piece] = []
     for path, text in asked.related:
         pieces += [_FILE, f"{path}\n{_lined(text)}"]
     for edit in asked.edits:
         pieces += [_FILE, f"{edit.path}.diff\noriginal:\n{_lined(edit.before)}updated:\n{_lined(edit.after)}"]
-    pieces += [_FILE, f"original/{place}{_before_last(asked)}", _FILE, f"current/{place}"]
-    return [*pieces, asked.with_cursor(_SWEEP_CURSOR), _FILE, f"updated/{place}{asked.head}"]
+    pieces += [_FILE, f"original/{asked.path}\n{_before_last(asked)}", _FILE, f"current/{asked.path}\n{asked.region}"]
+    return [*pieces, _FILE, f"updated/{asked.path}\n{asked.head}"]
 
 
 def _before_last(asked: EditPrompt) -> str:
@@ -133,7 +127,7 @@ def _ended(asked: EditPrompt, text: str) -> str:
 
 
 def _whole(asked: EditPrompt, answer: str) -> str | None:
-    return _ended(asked, asked.head + answer.replace(_SWEEP_CURSOR, "")) if answer.strip() else None
+    return _ended(asked, asked.head + answer) if answer.strip() else None
 
 
 _SUFFIX, _PREFIX, _MIDDLE = Mark("<[fim-suffix]>"), Mark("<[fim-prefix]>"), Mark("<[fim-middle]>")
@@ -277,9 +271,9 @@ def _read_fenced(asked: EditPrompt, answer: str) -> str | None:
 EDIT_FORMATS = (
     EditFormat(
         "sweep",
-        ("sweep",),
+        ("sweep-next-edit-0.5b", "sweep-next-edit-1.5b"),
         ("<|file_sep|>", "<|endoftext|>"),
-        (_SWEEP_CURSOR,),
+        (),
         "",
         _sweep,
         lambda asked: asked.rest,

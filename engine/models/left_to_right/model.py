@@ -130,8 +130,6 @@ class LeftToRightModel(LeftToRightBase):
             fill.suffix,
             rewrite.cursor,
             rewrite.kept,
-            fill.line,
-            fill.language,
             rewrite.edits,
             related,
         )

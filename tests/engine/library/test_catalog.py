@@ -44,8 +44,8 @@ verified = "nothing"
 def test_the_catalog_has_every_family_once_but_qwen_and_ggufs_in_several_sizes() -> None:
     families = [model.family for model in catalog().values()]
     assert set(families) == FAMILIES
-    assert len(families) == len(FAMILIES) + 8
-    assert (families.count("qwen-fim"), families.count("gguf")) == (3, 7)
+    assert len(families) == len(FAMILIES) + 10
+    assert (families.count("qwen-fim"), families.count("gguf")) == (3, 9)
     assert all(bool(model.file) == (model.family == "gguf") for model in catalog().values())
 
 

@@ -15,7 +15,6 @@ ASKED = EditPrompt(
     region=REGION,
     below="x = 1\n",
     cursor=REGION.index("load"),
-    line=2,
     edits=[PastEdit("app.py", "def load(a):\n", "def load(a, b):\n", 9)],
     related=[("other.py", "y = 2\n")],
 )
@@ -26,20 +25,19 @@ def shown(pieces: list[Piece]) -> str:
     return "".join(piece.token if isinstance(piece, Mark) else piece for piece in pieces)
 
 
-def test_sweep_shows_the_file_the_edits_and_the_region_before_and_now() -> None:
+def test_sweep_shows_the_edits_and_the_region_before_and_now() -> None:
     assert shown(ROWS["sweep"].prompt(ASKED)) == (
-        f"<|file_sep|>app.py\nimport os\n{REGION}x = 1\n"
         "<|file_sep|>other.py\ny = 2\n"
         "<|file_sep|>app.py.diff\noriginal:\ndef load(a):\nupdated:\ndef load(a, b):\n"
-        f"<|file_sep|>original/app.py:2:4\n{REGION}"
-        "<|file_sep|>current/app.py:2:4\ndef main():\n    <|cursor|>load(1)\n    return 2\n"
-        "<|file_sep|>updated/app.py:2:4\n"
+        f"<|file_sep|>original/app.py\n{REGION}"
+        f"<|file_sep|>current/app.py\n{REGION}"
+        "<|file_sep|>updated/app.py\n"
     )
 
 
 def test_sweep_shows_the_region_without_an_edit_that_was_made_in_it() -> None:
     own = attrs.evolve(ASKED, edits=[PastEdit("app.py", "    load()\n", "    load(1)\n", 3)])
-    assert "original/app.py:2:4\ndef main():\n    load()\n    return 2\n<" in shown(ROWS["sweep"].prompt(own))
+    assert "original/app.py\ndef main():\n    load()\n    return 2\n<" in shown(ROWS["sweep"].prompt(own))
 
 
 def test_zeta2_has_the_code_below_first_and_the_region_between_merge_marks() -> None:
