@@ -149,7 +149,6 @@ def rewrite_of(snapshot: Snapshot, region: Region) -> Fill | None:
         budget_ms=_BUDGET_MS,
         max_tokens=min(2048, len(text) // 2 + _MOST_NEW_TOKENS),
         memory="off",
-        line=snapshot.source.lines.at(region.start) + 1,
         ahead=True,
         scope=_SCOPE,
         rewrite=Rewrite(text, kept=sum(map(len, lines[:kept])), edits=past_edits(snapshot)),

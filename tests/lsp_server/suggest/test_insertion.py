@@ -109,9 +109,9 @@ def test_the_gate_decides(gate: str) -> None:
 
 
 def test_only_whole_lines_means_no_start_here_either() -> None:
-    start = candidate("first, ", "second", sure=0.97, finish="unsure")
-    assert texts(planned(ARGUMENT, Settings(gate="eager")), start) == ["first, "]
-    assert texts(planned(ARGUMENT, Settings(gate="eager", whole_lines=True)), start) == []
+    start = candidate("first(", "second", sure=0.97, finish="unsure")
+    assert texts(planned(CALL, Settings(gate="eager")), start) == ["first("]
+    assert texts(planned(CALL, Settings(gate="eager", whole_lines=True)), start) == []
 
 
 def test_a_gate_of_zero_shows_what_fits_however_unlikely_or_the_whole_fill() -> None:
