@@ -190,45 +190,42 @@ class ChosenModel:
 
 def chosen_model() -> ChosenModel:
     """Return the chosen model, or the embedded one if the chosen one is gone. Never raises."""
-    path = _path()
-    try:
-        model = read_json(path)["model"]
-    except FileNotFoundError:
-        return ChosenModel(EMBEDDED)
-    except (OSError, ValueError, TypeError, KeyError):
-        return ChosenModel(EMBEDDED, f"{path} cannot be read; {_REMEDY}")
-    if model == EMBEDDED or (isinstance(model, str) and _is_available(model)):
-        return ChosenModel(model)
-    return ChosenModel(EMBEDDED, f"the chosen model {model} is not here any more; {_REMEDY}")
+    return _chosen(_FILE, EMBEDDED, _REMEDY)
 
 
 def choose(model: str) -> None:
     """Make `model` the default: "embedded", a pulled model's name or an absolute path. Raises ModelError."""
-    write_config(_path(), {"model": model})
+    write_config(config_folder() / _FILE, {"model": model})
 
 
 NO_MODEL = "none"
 """The name of no model, where one can be chosen for edits."""
 _EDITS_FILE = "edits-model.json"
+_NO_EDITS = "there is none for edits now; choose again with: midspan models use --edits NAME"
 
 
 def chosen_for_edits() -> ChosenModel:
     """Return the model that predicts edits: NO_MODEL unless the user chose one that is here. Never raises."""
-    path = config_folder() / _EDITS_FILE
-    try:
-        model = read_json(path)["model"]
-    except FileNotFoundError:
-        return ChosenModel(NO_MODEL)
-    except (OSError, ValueError, TypeError, KeyError):
-        return ChosenModel(NO_MODEL, f"{path} cannot be read; choose again with: midspan models use --edits NAME")
-    if model == NO_MODEL or (isinstance(model, str) and _is_available(model)):
-        return ChosenModel(model)
-    return ChosenModel(NO_MODEL, f"the model for edits {model} is not here any more; there is none now")
+    return _chosen(_EDITS_FILE, NO_MODEL, _NO_EDITS)
 
 
 def choose_for_edits(model: str) -> None:
     """Make `model` the one for edits: NO_MODEL, a pulled model's name or an absolute path. Raises ModelError."""
     write_config(config_folder() / _EDITS_FILE, {"model": model})
+
+
+def _chosen(file: str, without: str, remedy: str) -> ChosenModel:
+    """Return what a file of the configuration chooses, `without` if that is nothing. Never raises."""
+    path = config_folder() / file
+    try:
+        model = read_json(path)["model"]
+    except FileNotFoundError:
+        return ChosenModel(without)
+    except (OSError, ValueError, TypeError, KeyError):
+        return ChosenModel(without, f"{path} cannot be read; {remedy}")
+    if model == without or (isinstance(model, str) and _is_available(model)):
+        return ChosenModel(model)
+    return ChosenModel(without, f"the chosen model {model} is not here any more; {remedy}")
 
 
 def path_of(model: str) -> Path | None:
@@ -247,10 +244,6 @@ def _is_available(model: str) -> bool:
         return True
     path = Path(model)
     return path.is_absolute() and ((path / "config.json").is_file() or is_gguf(path))
-
-
-def _path() -> Path:
-    return config_folder() / _FILE
 
 
 _REMEDY = "the embedded model is used; choose again with: midspan models use NAME"
