@@ -102,6 +102,7 @@ SETTINGS = {
     "wholeLines": True,
     "pauseMs": 400,
     "nextEdits": False,
+    "editsModel": "none",
     "completionItems": True,
     "memory": "file",
     "relatedFiles": "never",
