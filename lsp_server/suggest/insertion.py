@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import attrs
 
 from engine.protocol.confidence import FEWEST_CHARACTERS, confidence_between
-from engine.protocol.messages import Candidate, ModelInfo
+from engine.protocol.messages import Candidate
 from lsp_server.hole.hole import Hole
 from lsp_server.languages.language import Language, balance
 
@@ -75,11 +75,6 @@ class Insertion:
     def is_start(self) -> bool:
         """Whether the model would write more before the word."""
         return self.agreement == "none"
-
-
-def odds_of(model: ModelInfo) -> Odds:
-    """Return the odds of a model's insertions."""
-    return DOUBTED if model.doubt > 1 else ODDS
 
 
 def likeliest(candidate: Candidate, hole: Hole, language: Language, odds: Odds = ODDS) -> Insertion | None:

@@ -30,7 +30,7 @@ from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import Hole, context_budget_of, cut_hole
 from lsp_server.languages.language import BRACKETS, Language, balance
 from lsp_server.settings import Settings
-from lsp_server.suggest.insertion import GUESSES, LEAST_LINE, ODDS, Odds, likeliest, odds_of
+from lsp_server.suggest.insertion import DOUBTED, GUESSES, LEAST_LINE, ODDS, Odds, likeliest
 from lsp_server.suggest.shape import shape, without_what_follows
 
 _LONGEST = 30
@@ -130,7 +130,7 @@ def plan(
         memory=settings.memory,
         line=1 + snapshot.source.lines.at(offset),
     )
-    return Plan(snapshot, hole, fill, settings, candidates, odds_of(model))
+    return Plan(snapshot, hole, fill, settings, candidates, DOUBTED if model.doubt > 1 else ODDS)
 
 
 def believed(price: Price, model: ModelInfo, hole: Hole) -> Price:

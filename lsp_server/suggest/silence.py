@@ -93,8 +93,8 @@ def _why_hidden(plan: Plan, filled: Filled, is_dearer: bool) -> str:
         return f"{text} stops where no suggestion may end{end}"
     if is_dearer:
         end = f"; you typed something else than was shown on this line, so it needs more{end}"
-    if needed > 1:
-        costs = f"it costs {-worth:.1f} keys more to read than it saves"
+    if needed >= 1:
+        costs = f"it costs {abs(worth):.1f} keys more to read than it saves"
         return f"too short to be worth a glance: {text} is {_percent(weighed.confidence)} sure; {costs}{end}"
     sure = f"{text} is {_percent(weighed.confidence, needed)} sure, and is shown from {_percent(needed)} on"
     return f"unsure: {sure}{end}"

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.marked import at_cursor
 
@@ -101,6 +101,7 @@ def test_what_fits_nowhere_before_a_word_says_so() -> None:
     st.sampled_from([*GATES, 0.3, 0.8]),
     st.sampled_from(["complete", "unsure", "deadline", "canvas full"]),
 )
+@example([(".call", 1.0)], "quiet", "complete")
 def test_nothing_that_is_hidden_is_said_to_be_sure_enough(
     tokens: list[tuple[str, float]], gate: str | float, finish: Finish
 ) -> None:
