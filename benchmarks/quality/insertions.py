@@ -117,7 +117,7 @@ def main(
     asked = asyncio.run(ask(model, workspaces, missing))
     needless = asyncio.run(ask(model, workspaces, complete))
     weights, loss = fit(asked + needless)
-    known = insertion.DOUBTED if model.info.doubt > 1 else insertion.ODDS
+    known = next(each.odds for place in asked for each in place.found)
     in_use = dict[str, float](known.agreement.items()) | {"closes": known.closes, "sureness": known.sureness}
     odds = Table("log odds", "fitted", "in use", title=f"{loss:.3f} nats a text")
     for name, value in weights.items():

@@ -68,8 +68,11 @@ class ModelEdits:
 
     async def find(self, snapshot: Snapshot) -> Verdict | None:
         """Return the next edit of a document; None without one, or without a model. To cancel it cancels the engine."""
-        newest, options = snapshot.edits.newest, self._chosen()
-        if options is None or newest is None or newest.serial <= self._refused.get(snapshot.uri, 0):
+        newest = snapshot.edits.newest
+        if newest is None or newest.serial <= self._refused.get(snapshot.uri, 0):
+            return None
+        options = self._chosen()
+        if options is None:
             return None
         known = self._known.get(snapshot.uri)
         if known is not None and known.version == snapshot.version:
