@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from engine.client.address import RuntimePaths
 from engine.client.lock import is_held, read_record
@@ -20,8 +21,20 @@ def poll(true: Callable[[], bool]) -> None:
 
 
 def end(place: RuntimePaths) -> None:
-    """End the engine of `place`, if it runs, and wait until it is gone."""
-    record = read_record(place.lock)
-    if record is not None and is_held(place.lock):
-        os.kill(record.pid, signal.SIGTERM)
-        poll(lambda: not is_held(place.lock))
+    """End the engine of `place`, if one runs, and wait until none does.
+
+    One that was started beside it, and found the lock taken, may take it in the moment when this one lets it go.
+    """
+    told: set[int] = set()
+
+    def ended() -> bool:
+        if not is_held(place.lock):
+            return True
+        record = read_record(place.lock)
+        if record is not None and record.pid not in told:
+            told.add(record.pid)
+            with suppress(ProcessLookupError):
+                os.kill(record.pid, signal.SIGTERM)
+        return False
+
+    poll(ended)
