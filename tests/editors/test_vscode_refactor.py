@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from code_server import what_is_missing
 from model_written import MODEL_WRITTEN, ModelWritten
+from support.coder import coder_or_skip
 from support.lsp_editor import engine_home
 from support.remote_server import serving
 from support.scripted_model import writes
@@ -52,6 +53,14 @@ value = get(name)
 def unfinished(:
 """
 MANY = "from http_client import get\n" + "".join(f"value{number} = get(name{number})\n" for number in range(500))
+CART = """\
+def price(items, tax|):
+    return sum(items)
+
+
+def pay(cart):
+    return price(cart.items, cart.tax)
+"""
 TYPED = ", timeout=10"
 EDITED = APP.replace("|", TYPED)
 PLACE = ".place:not(.following)"
@@ -282,3 +291,17 @@ def test_what_a_larger_model_writes_is_previewed_applied_and_undone(case: ModelW
         vscode.press("Control+Z")
         eventually(lambda: saved(vscode)["empty.py"] == case.text, "the file as before")
     (vscode.server.folder / "empty.py").unlink()
+
+
+def test_a_model_for_edits_offers_what_no_rule_knows(window: Workbench, request: pytest.FixtureRequest) -> None:
+    coder = coder_or_skip()
+    with kept_on_failure(window, request), engine_home(Path(os.environ["MIDSPAN_RUNTIME_DIR"]), coder):
+        window.server.configure({**QUIET, "midspan.editsModel": str(coder)})
+        window.open("cart.py", CART)
+        window.type(", currency")
+        eventually(partial(is_offered, window, 6), "the hint to the call")
+        window.press("Tab")
+        eventually(partial(window.cursor_is_at, 6), "the call")
+        window.press("Tab")
+        eventually(lambda: "price(cart.items, cart.tax, " in window.saved("cart.py"), "the call changed")
+    window.close_all()

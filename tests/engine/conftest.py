@@ -7,11 +7,11 @@ from pathlib import Path
 import attrs
 import msgpack
 import pytest
-from engine_process import end, poll
 from http_service import HttpService, http_service
 from remote_client import start_backend
 from small_run import source_files
 from support.embedded_models import load_embedded
+from support.engine_process import end, poll
 from support.masked_canvases import load_tiny
 from support.models_command import ModelsCommand, models_command
 from support.remote_server import ModelServer

@@ -9,13 +9,12 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from lsprotocol import types
 from pytest_lsp.client import make_test_lsp_client
 
 from engine.client.address import runtime_paths_of
-from engine.client.lock import is_held, read_record
+from support.engine_process import end
 
 PATIENCE_S = 60.0
 AUTOMATIC = types.InlineCompletionTriggerKind.Automatic
@@ -36,14 +35,7 @@ def engine_home(directory: Path, model: Path | str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MIDSPAN_RUNTIME_DIR", str(directory))
         yield
-        paths = runtime_paths_of(str(model))
-        record = read_record(paths.lock)
-        if record is not None and is_held(paths.lock):
-            psutil.Process(record.pid).terminate()
-            deadline = time.monotonic() + PATIENCE_S
-            while is_held(paths.lock):
-                assert time.monotonic() < deadline, "the engine does not stop"
-                time.sleep(0.01)
+        end(runtime_paths_of(str(model)))
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from engine_process import end
+from support.engine_process import end
 from support.gguf_files import tiny_network
 from support.kernel_passes import skip_without
 from support.lsp_editor import eventually

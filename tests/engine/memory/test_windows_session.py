@@ -4,7 +4,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from engine_process import end
+from support.engine_process import end
 from support.masked_checkpoints import save_checkpoint
 
 from engine.client import launcher as lifecycle

@@ -11,7 +11,7 @@ from pathlib import Path
 import attrs
 import psutil
 import pytest
-from remote_engine import end_engine
+from support.engine_process import end
 from support.remote_server import TEXT, ModelServer, answers, answers_status, hangs
 
 from engine.client.connection import EngineFailure
@@ -33,7 +33,7 @@ def remote(server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path))
     options = EngineOptions(model=server.model("openai"), log_level="debug")
     yield options
-    end_engine(options)
+    end(options.paths)
 
 
 async def test_a_fill_goes_through_the_engine_to_the_server_and_back(
@@ -198,7 +198,7 @@ async def test_the_status_says_that_code_leaves_the_machine_and_names_the_host(
     busy = next(params for params in shown if params.state == "busy")
     assert busy.message == "Filling a hole. Your code leaves this machine: it is sent to models.example."
     await link.close()
-    end_engine(options)
+    end(options.paths)
 
 
 class _HiddenProgress:

@@ -10,7 +10,7 @@ import attrs
 import httpx2
 import pytest
 from fetch_llamacpp import SERVER, environment
-from remote_engine import end_engine
+from support.engine_process import end
 from tiny_gguf import write_tiny_gguf
 
 from engine.client.connection import EngineFailure
@@ -62,7 +62,7 @@ def options(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path))
     options = EngineOptions(model=f"llamacpp+http://{server}")
     yield options
-    end_engine(options)
+    end(options.paths)
 
 
 async def test_a_filled_hole_has_the_probabilities_of_its_tokens(options: EngineOptions) -> None:
@@ -105,4 +105,4 @@ async def test_llamacpp_in_the_openai_dialect_is_noticed(server: str, options: E
     with pytest.raises(EngineFailure, match=r"llama\.cpp fills holes of any model as llamacpp"):
         await client.fill(HOLE)
     await client.close()
-    end_engine(mistaken)
+    end(mistaken.paths)

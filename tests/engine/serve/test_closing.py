@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 import uvicorn
-from engine_process import end
 from http_service import HttpService, http_service
+from support.engine_process import end
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from engine.client.address import runtime_paths_of

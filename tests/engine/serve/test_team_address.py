@@ -8,8 +8,8 @@ from pathlib import Path
 
 import attrs
 import pytest
-from engine_process import end
 from http_service import PREFIX, SUFFIX, HttpService, http_service
+from support.engine_process import end
 
 from engine.client.address import runtime_paths_of
 from engine.client.connection import EngineClient, EngineFailure

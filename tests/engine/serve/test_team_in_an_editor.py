@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from engine_process import end
 from hardening.language_server import LanguageServer
 from http_service import HttpService, http_service
+from support.engine_process import end
 
 from engine.client.address import runtime_paths_of
 from engine.client.launcher import EngineOptions

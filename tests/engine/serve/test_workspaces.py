@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from engine_process import end
 from http_service import http_service
+from support.engine_process import end
 
 from engine.client.address import runtime_paths_of
 from engine.http.connection import Problem

@@ -7,8 +7,8 @@ from pathlib import Path
 import attrs
 import pytest
 import torch
-from engine_process import end
 from scheduler_client import answer
+from support.engine_process import end
 from support.fill_tasks import started
 from tiny_gemma import CANVAS, CONTEXT, exact_family, save_tiny_gemma
 

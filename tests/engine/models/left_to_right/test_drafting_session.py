@@ -7,8 +7,8 @@ from pathlib import Path
 
 import attrs
 import pytest
-from engine_process import end
 from support.drafters import load_fim
+from support.engine_process import end
 from support.fim_checkpoints import FimCheckpoint, save_fim_checkpoint
 from support.hub_server import Repository, serve
 from support.lsp_editor import Editor

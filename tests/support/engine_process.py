@@ -9,7 +9,7 @@ from contextlib import suppress
 from engine.client.address import RuntimePaths
 from engine.client.lock import is_held, read_record
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 def poll(true: Callable[[], bool]) -> None:
