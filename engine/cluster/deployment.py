@@ -307,20 +307,12 @@ def _failure(message: Message) -> MidspanError:
 
 
 def _together(statuses: Sequence[Status]) -> Status:
-    def total(name: str) -> int:
-        return sum(getattr(status, name) for status in statuses)
-
+    summed = ("active", "waiting", "fills", "cancelled", "passes", "cache_bytes", "threads")
     return attrs.evolve(
         statuses[0],
-        active=total("active"),
-        waiting=total("waiting"),
-        fills=total("fills"),
-        cancelled=total("cancelled"),
-        passes=total("passes"),
+        **{name: sum(getattr(status, name) for status in statuses) for name in summed},
         median_ms=max(status.median_ms for status in statuses),
         cache_hit_rate=sum(status.cache_hit_rate for status in statuses) / len(statuses),
-        cache_bytes=total("cache_bytes"),
-        threads=total("threads"),
         uptime_s=min(status.uptime_s for status in statuses),
         clients=len(statuses),
     )
