@@ -70,7 +70,7 @@ class LeftToRightModel(LeftToRightBase):
     ) -> None:
         """canvas_tokens: of the canvases that an adapter drafts with. No fill is denoised: it was not trained for that.
 
-        keep: what `keep` shall do, once. adapter_key: where torch runs it, which can train an adapter, or one came with it.
+        keep: what `keep` shall do, once. adapter_key: where torch runs it, or an adapter came with it.
         """
         self._edits = next((row for row in EDIT_FORMATS if row.name == info.edits), None)
         super().__init__(info, tokenizer, token_bytes, threads)
