@@ -17,7 +17,7 @@ from pathlib import Path
 
 import attrs
 import torch
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, models
 from torch import Tensor
 
 from engine.corpus.languages import File
@@ -28,6 +28,7 @@ from engine.models.embedded.shape import Shape
 from engine.models.left_to_right.family import shape_of_config, shape_of_header
 from engine.models.left_to_right.file_weights import FileWeights
 from engine.models.left_to_right.tensor_files import GgufTensors, SafetensorsFolder
+from engine.models.stock.token_bytes import use_bytes
 
 PAD, SUFFIX, PREFIX, TAIL, MIDDLE, END, MASK, FILE = (
     "<pad>",
@@ -59,13 +60,7 @@ def tokenizer_of(bpe: Merges, specials: Sequence[str] = ()) -> Tokenizer:
     vocabulary = {token: len(specials) + number for number, token in enumerate(bpe.tokens)}
     vocabulary |= {token: number for number, token in enumerate(specials)}
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=list(bpe.merges)))
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(PIECES), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    tokenizer.decoder = decoders.ByteLevel()
+    use_bytes(tokenizer, [PIECES])
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in specials])
     return tokenizer
 
