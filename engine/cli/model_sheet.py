@@ -16,14 +16,7 @@ from engine.errors import ModelError
 from engine.json_file import read_json
 from engine.library import store
 from engine.library.catalog import CatalogModel, catalog
-from engine.library.device_memory import (
-    ALLOWANCE,
-    BYTES_PER_PARAMETER,
-    DeviceMemory,
-    Verdict,
-    bytes_needed,
-    gigabytes,
-)
+from engine.library.device_memory import ALLOWANCE, BYTES_PER_PARAMETER, DeviceMemory, Verdict, bytes_needed, gigabytes
 from engine.library.gguf_file import is_gguf
 from engine.library.packed_weights import packed_files
 from engine.library.precision_names import Precision

@@ -124,8 +124,7 @@ def deploy(replicas: Replicas, replace: bool = False) -> Any:
         max_ongoing_requests=MOST_ONGOING,
         ray_actor_options={"num_cpus": replicas.cpus, "num_gpus": replicas.gpus},
         request_router_config=RequestRouterConfig(
-            request_router_class=_ROUTER,
-            request_router_kwargs={"num_fallback_replicas": 1},
+            request_router_class=_ROUTER, request_router_kwargs={"num_fallback_replicas": 1}
         ),
         health_check_period_s=1.0,
         health_check_timeout_s=10.0,

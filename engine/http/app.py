@@ -120,9 +120,7 @@ class App:
             Route("/v1/health", self._json(lambda: tabby.health(links.model, __version__)), methods=["GET", "POST"]),
             Route("/v1/events", self._events, methods=["POST"]),
             Route(
-                "/v1beta/server_setting",
-                self._json(lambda: {"disable_client_side_telemetry": True}),
-                methods=["GET"],
+                "/v1beta/server_setting", self._json(lambda: {"disable_client_side_telemetry": True}), methods=["GET"]
             ),
             Route("/metrics", self._metrics, methods=["GET"]),
             Route("/", self._root, methods=["GET"]),

@@ -11,15 +11,7 @@ from tokenizers import Tokenizer
 from engine.errors import ModelError
 from engine.fill.draft_planner import DraftPlanner
 from engine.fill.follows import FOLLOWS
-from engine.fill.interface import (
-    Context,
-    Filling,
-    FillTask,
-    Layout,
-    MemoryUse,
-    Pass,
-    expect_type,
-)
+from engine.fill.interface import Context, Filling, FillTask, Layout, MemoryUse, Pass, expect_type
 from engine.fill.lines import Below
 from engine.fill.rewriting import RewriteLayout, Rewriting
 from engine.fill.sampler import PassResult, Predictions
@@ -124,14 +116,7 @@ class LeftToRightModel(LeftToRightBase):
             raise ModelError(f"{self.info.name} was not made to predict edits")
         related = tuple((one.path, one.text) for one in fill.snippets)
         asked = EditPrompt(
-            fill.path,
-            fill.prefix,
-            rewrite.region,
-            fill.suffix,
-            rewrite.cursor,
-            rewrite.kept,
-            rewrite.edits,
-            related,
+            fill.path, fill.prefix, rewrite.region, fill.suffix, rewrite.cursor, rewrite.kept, rewrite.edits, related
         )
         if row.is_ambiguous(asked):
             raise ModelError(f"the text has a mark of the format {row.name}")
