@@ -92,6 +92,18 @@ class Repository:
                 return cls(str(real), str(place))
         raise GitFailed(f"{folder} is in no git repository; name a folder that is in one")
 
+    def files(self, *paths: str) -> list[str]:
+        """Return the folder's files that git tracks, or neither tracks nor ignores; of `paths` only, if there are some.
+
+        A name that is not UTF-8 is left out: no message can have it. Raises GitFailed.
+        """
+        listing = self.ask("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *paths)
+        names: dict[str, None] = {}
+        for name in listing.split(b"\0")[:-1]:  # a listing that was too long has no whole name at its end
+            with suppress(UnicodeDecodeError):
+                names[name.decode()] = None
+        return [name for name in names if name and not name.endswith("/")]  # "/": a repository inside this one
+
     def ask(self, command: Command, *arguments: str, stdin: bytes = b"", most_bytes: int = MOST_GIT_BYTES) -> bytes:
         """Return what git prints, at most `most_bytes` of it. Raises GitFailed if it fails or takes too long.
 

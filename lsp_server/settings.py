@@ -7,7 +7,7 @@ The documented names are camelCase (`budgetMs`); snake_case works too. In the ed
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import attrs
 
@@ -126,12 +126,13 @@ def price_of(gate: Price | float | str) -> Price:
     return Price(least=float(gate)) if gate else FREE
 
 
-def _basic(kind: Kind, doc: str, default: object = None) -> dict[str, object]:
-    return {"kind": kind, "doc": doc, "level": "basic", "default": default}
+def _advanced(default: Any, kind: Kind, doc: str, level: Literal["basic", "advanced"] = "advanced") -> Any:
+    """Return the field of a setting; see Settings."""
+    return attrs.field(default=default, metadata={"kind": kind, "doc": doc, "level": level, "default": None})
 
 
-def _advanced(kind: Kind, doc: str) -> dict[str, object]:
-    return {"kind": kind, "doc": doc, "level": "advanced", "default": None}
+def _basic(default: Any, kind: Kind, doc: str) -> Any:
+    return _advanced(default, kind, doc, "basic")
 
 
 @attrs.frozen
@@ -142,140 +143,93 @@ class Settings:
     user may want to change. `default` is the default as users write it, if that is another than the field's.
     """
 
-    enabled: bool = attrs.field(default=True, metadata=_basic(FLAG, "Whether Midspan suggests anything."))
+    enabled: bool = _basic(True, FLAG, "Whether Midspan suggests anything.")
     gate: Price = attrs.field(
         default=DEFAULT_GATE,
         converter=price_of,
-        metadata=_basic(
-            number_or_word(GATES, 0, 1),
-            "How much a suggestion must be worth: quiet (seldom, and seldom wrong), normal, eager (often, and more "
-            "often wrong), or a number: how likely it must be right, from 0 (shows everything) to 1 (nothing).",
-            default="normal",
-        ),
+        metadata={
+            "kind": number_or_word(GATES, 0, 1),
+            "doc": "How much a suggestion must be worth: quiet (seldom, and seldom wrong), normal, eager (often, and "
+            "more often wrong), or a number: how likely it must be right, from 0 (shows everything) to 1 (nothing).",
+            "level": "basic",
+            "default": "normal",
+        },
     )
-    automatic: bool = attrs.field(
-        default=True,
-        metadata=_basic(FLAG, "Whether suggestions come by themselves while you type; else only when you ask for one."),
+    automatic: bool = _basic(
+        True, FLAG, "Whether suggestions come by themselves while you type; else only when you ask for one."
     )
-    languages: dict[str, bool] = attrs.field(
-        factory=dict, metadata=_basic(FLAGS, "Languages to switch off, by language id; one that is not named is on.")
+    languages: dict[str, bool] = _basic(
+        attrs.Factory(dict), FLAGS, "Languages to switch off, by language id; one that is not named is on."
     )
-    model: str = attrs.field(
-        default=DEFAULT,
-        metadata=_basic(
-            TEXT,
-            'The model: a name that "midspan models list" shows, or a folder. '
-            'The default is what "midspan models use" chose, at first "embedded".',
-        ),
+    model: str = _basic(
+        DEFAULT,
+        TEXT,
+        'The model: a name that "midspan models list" shows, or a folder. '
+        'The default is what "midspan models use" chose, at first "embedded".',
     )
-    max_lines: int = attrs.field(
-        default=8, metadata=_advanced(integer(1, 64), "The most lines that a suggestion may have.")
+    max_lines: int = _advanced(8, integer(1, 64), "The most lines that a suggestion may have.")
+    whole_lines: bool = _advanced(
+        False, FLAG, "Whether a line is suggested whole or not at all; else as much of it as is sure."
     )
-    whole_lines: bool = attrs.field(
-        default=False,
-        metadata=_advanced(FLAG, "Whether a line is suggested whole or not at all; else as much of it as is sure."),
+    pause_ms: int = _advanced(
+        600,
+        integer(0, 10_000),
+        "Milliseconds after the last key from which a suggestion that normal or eager held back is shown, if it is "
+        "more likely right than wrong; 0 shows it never.",
     )
-    pause_ms: int = attrs.field(
-        default=600,
-        metadata=_advanced(
-            integer(0, 10_000),
-            "Milliseconds after the last key from which a suggestion that normal or eager held back is shown, if it is "
-            "more likely right than wrong; 0 shows it never.",
-        ),
+    next_edits: bool = _advanced(True, FLAG, "Whether the place where your last edit fits too is offered next.")
+    edits_model: str = _advanced(
+        DEFAULT,
+        TEXT,
+        'The model for next edits that no rule knows; by default what "midspan models use --edits" chose, or none.',
     )
-    next_edits: bool = attrs.field(
-        default=True,
-        metadata=_advanced(FLAG, "Whether the place where your last edit fits too is offered next."),
+    completion_items: bool = _advanced(
+        False, FLAG, "Whether the completion menu has suggestions too, for editors without inline ones."
     )
-    edits_model: str = attrs.field(
-        default=DEFAULT,
-        metadata=_advanced(
-            TEXT,
-            'The model for next edits that no rule knows; by default what "midspan models use --edits" chose, or none.',
-        ),
+    memory: MemoryName = _advanced(
+        "workspace",
+        choice(*get_args(MemoryName)),
+        "What a suggestion may look up and read: the files of the workspace, the open file alone (file), or "
+        "nothing (off).",
     )
-    completion_items: bool = attrs.field(
-        default=False,
-        metadata=_advanced(FLAG, "Whether the completion menu has suggestions too, for editors without inline ones."),
+    related_files: str = _advanced(
+        "local",
+        choice("local", "always", "never"),
+        "Whether a model with room for it reads other files too: local, unless they would leave the machine.",
     )
-    memory: MemoryName = attrs.field(
-        default="workspace",
-        metadata=_advanced(
-            choice(*get_args(MemoryName)),
-            "What a suggestion may look up and read: the files of the workspace, the open file alone (file), or "
-            "nothing (off).",
-        ),
+    exclude: tuple[str, ...] = _advanced(
+        SECRET_FILES, GLOBS, "Files that the model never reads: patterns of names, or of paths with a slash."
     )
-    related_files: str = attrs.field(
-        default="local",
-        metadata=_advanced(
-            choice("local", "always", "never"),
-            "Whether a model with room for it reads other files too: local, unless they would leave the machine.",
-        ),
+    budget_ms: int = _advanced(500, integer(20, 5000), "Milliseconds that the engine may take for a suggestion.")
+    max_tokens: int = _advanced(64, integer(1, 512), "The most tokens that the model may write for a suggestion.")
+    context_tokens: int = _advanced(
+        0, integer(0, 1_000_000), "The most tokens that the model is given to read; 0 gives what it has room for."
     )
-    exclude: tuple[str, ...] = attrs.field(
-        default=SECRET_FILES,
-        metadata=_advanced(GLOBS, "Files that the model never reads: patterns of names, or of paths with a slash."),
+    rule: RuleName = _advanced(
+        "default",
+        choice(*get_args(RuleName)),
+        "How a hole is filled: verify (drafts; the text of left to right), threshold or entropy (denoise alone), "
+        "left-to-right; default is the model's own.",
     )
-    budget_ms: int = attrs.field(
-        default=500,
-        metadata=_advanced(integer(20, 5000), "Milliseconds that the engine may take for a suggestion."),
+    device: str = _advanced(
+        "auto", choice("auto", "cpu", "cuda"), "Where the model runs; auto takes a GPU for larger models, if any."
     )
-    max_tokens: int = attrs.field(
-        default=64, metadata=_advanced(integer(1, 512), "The most tokens that the model may write for a suggestion.")
+    precision: str = _advanced(
+        "auto",
+        choice(*PRECISION_SETTINGS),
+        "The precision of a model's weights; auto takes bf16 if it fits the free memory, else int8, else int4.",
     )
-    context_tokens: int = attrs.field(
-        default=0,
-        metadata=_advanced(
-            integer(0, 1_000_000), "The most tokens that the model is given to read; 0 gives what it has room for."
-        ),
+    threads: int = _advanced(0, integer(0, 1024), "Processor cores that the engine uses; 0 means all of them.")
+    memory_megabytes: int = _advanced(
+        256,
+        integer(16, 16384),
+        "Megabytes that the memory of all workspaces may take; then it forgets the oldest files.",
     )
-    rule: RuleName = attrs.field(
-        default="default",
-        metadata=_advanced(
-            choice(*get_args(RuleName)),
-            "How a hole is filled: verify (drafts; the text of left to right), threshold or entropy (denoise alone), "
-            "left-to-right; default is the model's own.",
-        ),
-    )
-    device: str = attrs.field(
-        default="auto",
-        metadata=_advanced(
-            choice("auto", "cpu", "cuda"), "Where the model runs; auto takes a GPU for larger models, if any."
-        ),
-    )
-    precision: str = attrs.field(
-        default="auto",
-        metadata=_advanced(
-            choice(*PRECISION_SETTINGS),
-            "The precision of a model's weights; auto takes bf16 if it fits the free memory, else int8, else int4.",
-        ),
-    )
-    threads: int = attrs.field(
-        default=0, metadata=_advanced(integer(0, 1024), "Processor cores that the engine uses; 0 means all of them.")
-    )
-    memory_megabytes: int = attrs.field(
-        default=256,
-        metadata=_advanced(
-            integer(16, 16384),
-            "Megabytes that the memory of all workspaces may take; then it forgets the oldest files.",
-        ),
-    )
-    idle_minutes: float = attrs.field(
-        default=30.0, metadata=_advanced(number(0, 10080), "Idle minutes until the engine leaves; 0 is never.")
-    )
-    refactor_max_files: int = attrs.field(
-        default=20_000, metadata=_advanced(integer(1, 20_000), "The most files that a repeated edit searches.")
-    )
-    refactor_max_places: int = attrs.field(
-        default=5_000, metadata=_advanced(integer(1, 1_000_000), "The most places that a repeated edit finds.")
-    )
-    refactor_max_seconds: float = attrs.field(
-        default=60.0, metadata=_advanced(number(0.1, 3600), "The most seconds that a repeated edit searches.")
-    )
-    log_level: str = attrs.field(
-        default="info", metadata=_advanced(choice("debug", "info", "warning", "error"), "How much is logged.")
-    )
+    idle_minutes: float = _advanced(30.0, number(0, 10080), "Idle minutes until the engine leaves; 0 is never.")
+    refactor_max_files: int = _advanced(20_000, integer(1, 20_000), "The most files that a repeated edit searches.")
+    refactor_max_places: int = _advanced(5_000, integer(1, 1_000_000), "The most places that a repeated edit finds.")
+    refactor_max_seconds: float = _advanced(60.0, number(0.1, 3600), "The most seconds that a repeated edit searches.")
+    log_level: str = _advanced("info", choice("debug", "info", "warning", "error"), "How much is logged.")
 
     @property
     def paused(self) -> Price | None:
@@ -285,15 +239,7 @@ class Settings:
     @property
     def engine_options(self) -> EngineOptions:
         """The settings with which the engine is started."""
-        return EngineOptions(
-            model=self.model,
-            threads=self.threads,
-            device=self.device,
-            precision=self.precision,
-            idle_minutes=self.idle_minutes,
-            log_level=self.log_level,
-            memory_megabytes=self.memory_megabytes,
-        )
+        return EngineOptions(**{field.name: getattr(self, field.name) for field in attrs.fields(EngineOptions)})
 
 
 @attrs.frozen

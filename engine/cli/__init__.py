@@ -51,9 +51,7 @@ def _root(
 
 
 @app.command(
-    "train",
-    add_help_option=False,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    "train", add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
 )
 def train(context: typer.Context) -> None:
     """Train, evaluate and export the embedded model: `midspan train --help`."""
@@ -67,9 +65,7 @@ def train(context: typer.Context) -> None:
 
 
 @app.command(
-    "refactor",
-    add_help_option=False,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    "refactor", add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
 )
 def refactor(context: typer.Context) -> None:
     """Edits in all files: repeat one of yours, fill stubs, add annotations or docstrings: `midspan refactor --help`."""

@@ -147,10 +147,7 @@ def cpu() -> Check:
     if features & {"avx512_bf16", "amx_bf16", "bf16"}:
         return Check("processor", "ok", found)
     return Check(
-        "processor",
-        "warn",
-        found,
-        "the processor has no bf16: fills of the larger models take 2 to 3 times as long",
+        "processor", "warn", found, "the processor has no bf16: fills of the larger models take 2 to 3 times as long"
     )
 
 

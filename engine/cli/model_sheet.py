@@ -4,7 +4,6 @@ A GGUF has a sheet of its own: a user's file, or one that Ollama or LM Studio ke
 """
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +16,8 @@ from engine.errors import ModelError
 from engine.json_file import read_json
 from engine.library import store
 from engine.library.catalog import CatalogModel, catalog
-from engine.library.device_memory import (
-    ALLOWANCE,
-    BYTES_PER_PARAMETER,
-    DeviceMemory,
-    Verdict,
-    bytes_needed,
-    gigabytes,
-    machine_memory,
-)
-from engine.library.gguf_file import is_gguf, read_header
+from engine.library.device_memory import ALLOWANCE, BYTES_PER_PARAMETER, DeviceMemory, Verdict, bytes_needed, gigabytes
+from engine.library.gguf_file import is_gguf
 from engine.library.packed_weights import packed_files
 from engine.library.precision_names import Precision
 from engine.library.resolve import EMBEDDED_FOLDER, OtherModel, folder_of, known_model
@@ -36,6 +27,7 @@ from engine.memory.mixing_network import MixingNetwork, own_mixing_of
 from engine.models.left_to_right.doubt import DOUBT, fitted_doubt_of
 
 if TYPE_CHECKING:
+    from engine.models.left_to_right.load import GgufFacts
     from engine.models.load import Runtime
 
 
@@ -236,22 +228,6 @@ _IN_KERNEL = ("Qwen2", "Qwen3")
 """Architectures of the catalog's safetensors that the kernel runs. LLaDA is a Llama by other names."""
 
 
-@attrs.frozen
-class GgufSheet:
-    """The facts about a GGUF. `bytes_needed`: of memory, for weights and all else. `types`: of its tensors."""
-
-    path: Path
-    name: str
-    architecture: str
-    parameters: int
-    types: str
-    bits: int
-    bytes_needed: int
-    reads_suffix: bool
-    context_tokens: int
-    fits: bool
-
-
 def gguf_of(model: str) -> Path | None:
     """Return the GGUF that a name means: a path, the chosen model, or another program's; None for any other model."""
     try:
@@ -261,28 +237,11 @@ def gguf_of(model: str) -> Path | None:
     return path if is_gguf(path) else None
 
 
-def gguf_sheet(path: Path) -> GgufSheet:
+def gguf_sheet(path: Path) -> "GgufFacts":
     """Return the facts about a GGUF from its header. Raises ModelError in one line for one that cannot be run."""
-    from engine.models.left_to_right.load import (
-        gguf_facts,  # imports the package gguf, which takes a quarter of a second
-    )
+    from engine.models.left_to_right.load import gguf_facts  # imports the package gguf, which takes a quarter second
 
-    header = read_header(path)
-    facts = gguf_facts(header)
-    types = Counter(tensor.kind for tensor in header.tensors.values() if len(tensor.sides) > 1)
-    memory = machine_memory()
-    return GgufSheet(
-        path=path,
-        name=facts.name,
-        architecture=header.architecture,
-        parameters=facts.parameters,
-        types=", ".join(f"{kind} ({count})" for kind, count in types.most_common()),
-        bits=facts.bits,
-        bytes_needed=facts.bytes_needed,
-        reads_suffix=facts.reads_suffix,
-        context_tokens=facts.context_tokens,
-        fits=memory is None or facts.bytes_needed <= memory.free,
-    )
+    return gguf_facts(path)
 
 
 def _memory_of(path: Path) -> str:
@@ -299,7 +258,7 @@ def _doubt_of(path: Path) -> str:
     return f"{fitted:g}, as `midspan train fit` has fitted it"
 
 
-def show_gguf(sheet: GgufSheet, as_json: bool) -> None:
+def show_gguf(sheet: "GgufFacts", as_json: bool) -> None:
     """Print the facts about a GGUF."""
     if as_json:
         typer.echo(json.dumps({**attrs.asdict(sheet), "path": str(sheet.path)}))

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from engine.cli import ladder, model_sheet
 from engine.cli.console import FAILED, AsJson, err, leave, out
@@ -221,14 +222,14 @@ def _table(sheets: list[ModelSheet], devices: list[DeviceMemory]) -> Table:
     return table
 
 
-def _time(sheet: ModelSheet, device: DeviceMemory) -> str:
+def _time(sheet: ModelSheet, device: DeviceMemory) -> Text:
     known = sheet.catalog_entry
     if known is None or not known.hub:
-        return ""
+        return Text()
     answer = answer_on(device, known)
     if answer is None:
-        return "too large"
-    return f"[green]{answer.time}[/]" if answer.in_time else answer.time
+        return Text("too large")
+    return Text(answer.time, "green" if answer.in_time else "")
 
 
 def _columns(sheet: ModelSheet) -> tuple[str, str, str, str]:

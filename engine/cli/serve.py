@@ -45,8 +45,7 @@ def serve(
     key: Annotated[Path | None, typer.Option(help="A PEM file with the certificate's key.")] = None,
     log: Annotated[bool, typer.Option("--log", help="Write a line of JSON for each request to stderr.")] = False,
     replicas: Annotated[
-        int,
-        typer.Option(min=0, max=64, help="Engines that Ray keeps (extra `cluster`); 0 is this user's one."),
+        int, typer.Option(min=0, max=64, help="Engines that Ray keeps (extra `cluster`); 0 is this user's one.")
     ] = 0,
     ray: Annotated[
         str, typer.Option(metavar="ADDRESS", help="A Ray cluster to join; by default one starts here.")

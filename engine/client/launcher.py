@@ -163,15 +163,8 @@ def _start(options: EngineOptions, paths: RuntimePaths) -> _EngineProcess:
     make_private(paths.directory)
     output = _open_output(paths)
     output_start = output.seek(0, os.SEEK_END)
-    arguments = [
-        *("--model", resolve_model(options.model)),
-        *("--threads", str(options.threads)),
-        *("--device", options.device),
-        *("--precision", options.precision),
-        *("--idle-minutes", str(options.idle_minutes)),
-        *("--log-level", options.log_level),
-        *("--memory-megabytes", str(options.memory_megabytes)),
-    ]
+    named = attrs.asdict(attrs.evolve(options, model=resolve_model(options.model)))
+    arguments = [part for name, value in named.items() for part in (f"--{name.replace('_', '-')}", str(value))]
     try:
         popen = subprocess.Popen(
             # -P: Python must not import a folder named `engine` from the user's project.

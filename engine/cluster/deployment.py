@@ -124,8 +124,7 @@ def deploy(replicas: Replicas, replace: bool = False) -> Any:
         max_ongoing_requests=MOST_ONGOING,
         ray_actor_options={"num_cpus": replicas.cpus, "num_gpus": replicas.gpus},
         request_router_config=RequestRouterConfig(
-            request_router_class=_ROUTER,
-            request_router_kwargs={"num_fallback_replicas": 1},
+            request_router_class=_ROUTER, request_router_kwargs={"num_fallback_replicas": 1}
         ),
         health_check_period_s=1.0,
         health_check_timeout_s=10.0,
@@ -307,20 +306,12 @@ def _failure(message: Message) -> MidspanError:
 
 
 def _together(statuses: Sequence[Status]) -> Status:
-    def total(name: str) -> int:
-        return sum(getattr(status, name) for status in statuses)
-
+    summed = ("active", "waiting", "fills", "cancelled", "passes", "cache_bytes", "threads")
     return attrs.evolve(
         statuses[0],
-        active=total("active"),
-        waiting=total("waiting"),
-        fills=total("fills"),
-        cancelled=total("cancelled"),
-        passes=total("passes"),
+        **{name: sum(getattr(status, name) for status in statuses) for name in summed},
         median_ms=max(status.median_ms for status in statuses),
         cache_hit_rate=sum(status.cache_hit_rate for status in statuses) / len(statuses),
-        cache_bytes=total("cache_bytes"),
-        threads=total("threads"),
         uptime_s=min(status.uptime_s for status in statuses),
         clients=len(statuses),
     )

@@ -6,8 +6,8 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TypeVar
 
 import attrs
 
@@ -23,6 +23,7 @@ Answer = tuple[str, bytes]
 """The replica's name, and the body of a frame. A replica that starts again has another name, and an empty memory."""
 _Grown = asyncio.Queue[Progress | None]
 _LENGTH_BYTES = 4
+_Done = TypeVar("_Done")
 _log = logging.getLogger(__name__)
 
 
@@ -73,13 +74,15 @@ class Replica:
 
     async def status(self) -> Answer:
         """Return the state of this engine, as Status and MemoryStatus of all workspaces."""
-        report: dict[str, Any] = attrs.asdict(self._backend.report())
-        rest: dict[str, Any] = {
-            "version": __version__,
-            "pid": os.getpid(),
-            "uptime_s": time.monotonic() - self._started,
-        }
-        return self._name, body_of(Status(**report, **rest, model=self._info, clients=0))
+        status = Status(
+            **attrs.asdict(self._backend.report()),
+            version=__version__,
+            pid=os.getpid(),
+            model=self._info,
+            uptime_s=time.monotonic() - self._started,
+            clients=0,
+        )
+        return self._name, body_of(status)
 
     async def memory(self) -> Answer:
         """Return how much is known of all workspaces together."""
@@ -97,38 +100,28 @@ class Replica:
 
     async def _settled(self, ticket: Ticket) -> Message:
         try:
-            return await asyncio.shield(ticket.result)
+            return await _answered(asyncio.shield(ticket.result), ticket.fill.id, lambda filled: filled)
         except asyncio.CancelledError:
             self._backend.cancel(ticket)
             raise
-        except MidspanError as error:
-            return Failed(error.code, str(error), ticket.fill.id)
-        except Exception as error:
-            return _internal(error, ticket.fill.id)
 
     def _remember(self, request: Message) -> "asyncio.Future[Message]":
         """Begin a request at once, so that the requests of a call keep their order."""
         if isinstance(request, MemoryStatusRequest):
-            return asyncio.ensure_future(self._counted(request))
+            known = self._backend.memory_status(request.workspace)
+            return asyncio.ensure_future(_answered(known, request.id, lambda each: attrs.evolve(each, id=request.id)))
         if isinstance(request, Learn | Forget):
             done = self._backend.learn(request) if isinstance(request, Learn) else self._backend.forget(request)
-            return asyncio.ensure_future(self._updated(done, request.id))
+            return asyncio.ensure_future(_answered(done, request.id, lambda _: MemoryUpdated(request.id)))
         raise TypeError(type(request).__name__)
 
-    async def _counted(self, request: MemoryStatusRequest) -> Message:
-        return attrs.evolve(await self._backend.memory_status(request.workspace), id=request.id)
 
-    async def _updated(self, done: asyncio.Future[None], request: int) -> Message:
-        try:
-            await done
-        except MidspanError as error:
-            return Failed(error.code, str(error), request)
-        except Exception as error:
-            return _internal(error, request)
-        return MemoryUpdated(request)
-
-
-def _internal(error: Exception, request: int) -> Failed:
-    """Return our own mistake without its text, which may hold code."""
-    _log.error("a request failed: %s", describe(error))
-    return Failed("internal", f"the engine failed on this request ({type(error).__name__}); see its log", request)
+async def _answered(done: asyncio.Future[_Done], request: int, answer: Callable[[_Done], Message]) -> Message:
+    """Return what `answer` makes of a result, or Failed: our own mistake without its text, which may hold code."""
+    try:
+        return answer(await done)
+    except MidspanError as error:
+        return Failed(error.code, str(error), request)
+    except Exception as error:
+        _log.error("a request failed: %s", describe(error))
+        return Failed("internal", f"the engine failed on this request ({type(error).__name__}); see its log", request)

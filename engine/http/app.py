@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from engine import __version__
 from engine.bounds import BODY_S
@@ -101,12 +101,12 @@ class App:
         self._team = Team(links)
         self.metrics = Metrics()
         routes = [
-            Route(path, _Endpoint(partial(self._complete, dialect)), methods=["POST"])
+            Route(path, _Endpoint(partial(self._complete, dialect), dialect.refusal), methods=["POST"])
             for path, dialect in _DIALECTS.items()
         ]
         routes += [
-            Route(path, _Endpoint(partial(self._answer_frames, path)), methods=["POST"])
-            for path in (FILL_PATH, MEMORY_PATH)
+            Route(path, _Endpoint(answer, llamacpp.refusal), methods=["POST"])
+            for path, answer in ((FILL_PATH, self._fill_frames), (MEMORY_PATH, self._memory_frames))
         ]
         routes += [
             Route("/health", self._json(lambda: {"status": "ok"}), methods=["GET"]),
@@ -120,9 +120,7 @@ class App:
             Route("/v1/health", self._json(lambda: tabby.health(links.model, __version__)), methods=["GET", "POST"]),
             Route("/v1/events", self._events, methods=["POST"]),
             Route(
-                "/v1beta/server_setting",
-                self._json(lambda: {"disable_client_side_telemetry": True}),
-                methods=["GET"],
+                "/v1beta/server_setting", self._json(lambda: {"disable_client_side_telemetry": True}), methods=["GET"]
             ),
             Route("/metrics", self._metrics, methods=["GET"]),
             Route("/", self._root, methods=["GET"]),
@@ -168,52 +166,34 @@ class App:
         except Problem as problem:
             await _refuse(problem, refusal_of(scope["path"]), scope, receive, send)
 
-    async def _answer_frames(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request of a language server, in the frames of its own protocol."""
-        visit: _Visit = scope["state"]["visit"]
-        try:
-            body = await read_body(scope, receive)
-            async with WhileThere(receive):
-                if path == FILL_PATH:
-                    mind, answer = await self._team.fill(visit.owner, body, lambda fill: self._fill(fill, visit))
-                else:
-                    mind, answer = await self._team.remember(visit.owner, body)
-        except ClientGone:
-            visit.status = CLIENT_LEFT
-            return
-        except Exception as error:
-            await _refuse(_problem_of(error), llamacpp.refusal, scope, receive, send)
-            return
-        headers = {MIND_HEADER: mind}
-        await Response(answer, headers=headers, media_type="application/msgpack")(scope, receive, send)
+    async def _fill_frames(self, visit: _Visit, body: bytes, receive: Receive, send: Send) -> Response:
+        """Answer a language server's fill, in the frames of its own protocol."""
+        async with WhileThere(receive):
+            return _frames(*await self._team.fill(visit.owner, body, lambda fill: self._fill(fill, visit)))
 
-    async def _complete(self, dialect: Dialect, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request for a text in its dialect."""
-        visit: _Visit = scope["state"]["visit"]
-        try:
-            body = await read_body(scope, receive)
-            served = Served(self._links.model, self._rules.workspaces)
-            exchange = await in_thread(_opened, dialect, body, served)
-            asked, media_type = exchange.asked, "application/json"
-            if asked.stream and asked.rewriting is None:
-                await self._stream(exchange, dialect.refusal, receive, send, visit)
-                return
-            async with WhileThere(receive):
-                if asked.rewriting is not None:
-                    texts = await self._rewrite(asked, asked.rewriting, visit)
-                else:
-                    texts = answer_of(asked, await self._fill(asked.fill, visit))
-            if asked.stream:
-                answer, media_type = exchange.end(texts, texts.texts[0].text), exchange.stream_type
+    async def _memory_frames(self, visit: _Visit, body: bytes, receive: Receive, send: Send) -> Response:
+        """Answer a language server's requests about the memory."""
+        async with WhileThere(receive):
+            return _frames(*await self._team.remember(visit.owner, body))
+
+    async def _complete(
+        self, dialect: Dialect, visit: _Visit, body: bytes, receive: Receive, send: Send
+    ) -> Response | None:
+        """Answer a request for a text in its dialect; None if the answer is streamed, and so sent already."""
+        served = Served(self._links.model, self._rules.workspaces)
+        exchange = await in_thread(_opened, dialect, body, served)
+        asked = exchange.asked
+        if asked.stream and asked.rewriting is None:
+            await self._stream(exchange, dialect.refusal, receive, send, visit)
+            return None
+        async with WhileThere(receive):
+            if asked.rewriting is not None:
+                texts = await self._rewrite(asked, asked.rewriting, visit)
             else:
-                answer = to_json(exchange.whole(texts))
-        except ClientGone:
-            visit.status = CLIENT_LEFT
-            return
-        except Exception as error:
-            await _refuse(_problem_of(error), dialect.refusal, scope, receive, send)
-            return
-        await Response(answer, media_type=media_type)(scope, receive, send)
+                texts = answer_of(asked, await self._fill(asked.fill, visit))
+        if asked.stream:
+            return Response(exchange.end(texts, texts.texts[0].text), media_type=exchange.stream_type)
+        return Response(to_json(exchange.whole(texts)), media_type="application/json")
 
     async def _show(self, request: Request) -> Response:
         body = await read_body(request.scope, request.receive)
@@ -306,14 +286,32 @@ class App:
         return Response(self.metrics.text(engine), headers={"content-type": CONTENT_TYPE})
 
 
+_Answerer = Callable[[_Visit, bytes, Receive, Send], Awaitable[Response | None]]
+"""Answers a request with this body, or sends its answer and returns None."""
+
+
 @attrs.frozen
 class _Endpoint:
     """An ASGI endpoint. Starlette gives a class's instance the bare ASGI call, and a function a Request."""
 
-    answer: ASGIApp
+    answer: _Answerer
+    refusal: Refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.answer(scope, receive, send)
+        visit: _Visit = scope["state"]["visit"]
+        try:
+            response = await self.answer(visit, await read_body(scope, receive), receive, send)
+        except ClientGone:
+            visit.status = CLIENT_LEFT
+        except Exception as error:
+            await _refuse(_problem_of(error), self.refusal, scope, receive, send)
+        else:
+            if response is not None:
+                await response(scope, receive, send)
+
+
+def _frames(mind: str, answer: bytes) -> Response:
+    return Response(answer, headers={MIND_HEADER: mind}, media_type="application/msgpack")
 
 
 def _opened(dialect: Dialect, body: bytes, served: Served) -> Exchange:

@@ -56,7 +56,10 @@ class Links(Protocol):
 
 
 class EngineLinks:
-    """Finds or starts the engine of these options, and does so again after it has ended."""
+    """Implements Links: finds or starts the engine of these options, and does so again after it has ended.
+
+    If the engine ends while it fills, the next one is asked once.
+    """
 
     def __init__(self, options: EngineOptions, on_engine: Callable[[], None] = lambda: None) -> None:
         """`on_engine` is called for each engine that is met, the first one included: it knows no workspace yet."""
@@ -66,41 +69,31 @@ class EngineLinks:
         self._model: ModelInfo | None = None
 
     async def start(self) -> ModelInfo:
-        """Connect, and return the engine's model. Raises MidspanError."""
         return (await self._client("")).welcome.model
 
     @property
     def model(self) -> ModelInfo:
-        """The model of the engine that answered last. There is one after `start`."""
         assert self._model is not None
         return self._model
 
     async def fill(self, owner: str, fill: Fill, on_progress: Callable[[Progress], None] | None = None) -> Filled:
-        """Have a hole filled for an owner. If the engine ends meanwhile, the next one is asked once.
-
-        If the waiting task is cancelled, so is the fill. Raises MidspanError.
-        """
         try:
             return await (await self._client(owner)).fill(fill, on_progress)
         except EngineUnavailable:
             return await (await self._client(owner)).fill(fill, on_progress)
 
     async def remember(self, owner: str, requests: Sequence[MemoryRequest]) -> list[MemoryAnswer]:
-        """Change or count the memory of a workspace. Raises MidspanError."""
         client = await self._client(owner)
         return list(await asyncio.gather(*(_remember(client, request) for request in requests)))
 
     def mind_of(self, owner: str, workspace: str) -> str:
-        """Return the name of the engine that answered last."""
         return f"{self._pid:x}"
 
     async def status(self) -> tuple[Status, MemoryStatus]:
-        """Return the state of the engine and of its memory. Raises MidspanError."""
         client = await self._client("")
         return await client.status(), await client.memory_status("")
 
     async def close(self) -> None:
-        """End all connections. The engine then cancels their fills."""
         links, self._links = self._links, {}
         for link in links.values():
             link.cancel()

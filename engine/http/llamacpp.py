@@ -58,45 +58,6 @@ class _Request:
     response_fields: Strings | None = None
 
 
-@attrs.frozen
-class _Timings:
-    cache_n: int
-    prompt_n: int
-    prompt_ms: float
-    prompt_per_token_ms: float
-    prompt_per_second: float
-    predicted_n: int
-    predicted_ms: float
-    predicted_per_token_ms: float
-    predicted_per_second: float
-
-
-@attrs.frozen
-class _Probability:
-    token: str
-    bytes: list[int]
-    logprob: float
-
-
-@attrs.frozen
-class _Completion:
-    index: int
-    content: str
-    tokens: list[int]
-    id_slot: int
-    stop: bool
-    model: str
-    tokens_predicted: int
-    tokens_evaluated: int
-    has_new_line: bool
-    truncated: bool
-    stop_type: str
-    stopping_word: str
-    tokens_cached: int
-    timings: _Timings
-    completion_probabilities: list[_Probability]
-
-
 class _Infill:
     stream_type = EVENTS
 
@@ -140,50 +101,43 @@ class _Infill:
 
     def end(self, answer: Answer, text: str) -> bytes:
         written = answer.texts[0] if answer.texts else Written("", [], [], "stop")
-        return event(self._fields(attrs.evolve(self._completion(answer, 0, written), content=text)))
+        return event(self._fields({**self._completion(answer, 0, written), "content": text}))
 
-    def _completion(self, answer: Answer, number: int, text: Written) -> _Completion:
+    def _completion(self, answer: Answer, number: int, text: Written) -> dict[str, Any]:
         filled, count = answer.filled, len(text.tokens)
         read, ms = filled.context_tokens - filled.cached_tokens, filled.ms
-        probabilities = zip(text.tokens, text.log_probabilities, strict=True) if self._request.n_probs else ()
-        return _Completion(
-            index=number,
-            content=text.text,
-            tokens=[],
-            id_slot=self._request.id_slot or 0,
-            stop=True,
-            model=self._model.name,
-            tokens_predicted=count,
-            tokens_evaluated=filled.context_tokens,
-            has_new_line="\n" in text.text,
-            truncated=False,
-            stop_type="limit" if text.finish == "length" else "word" if text.stopped_by else "eos",
-            stopping_word=text.stopped_by,
-            tokens_cached=filled.context_tokens + count,
-            timings=_Timings(
-                filled.cached_tokens,
-                read,
-                ms.encode,
-                _each(ms.encode, read),
-                _per_second(read, ms.encode),
-                count,
-                ms.denoise,
-                _each(ms.denoise, count),
-                _per_second(count, ms.denoise),
-            ),
-            completion_probabilities=[
-                _Probability(token, list(token.encode()), value) for token, value in probabilities
-            ],
-        )
+        completion: dict[str, Any] = {
+            "index": number,
+            "content": text.text,
+            "tokens": [],
+            "id_slot": self._request.id_slot or 0,
+            "stop": True,
+            "model": self._model.name,
+            "tokens_predicted": count,
+            "tokens_evaluated": filled.context_tokens,
+            "has_new_line": "\n" in text.text,
+            "truncated": False,
+            "stop_type": "limit" if text.finish == "length" else "word" if text.stopped_by else "eos",
+            "stopping_word": text.stopped_by,
+            "tokens_cached": filled.context_tokens + count,
+            "timings": {
+                "cache_n": filled.cached_tokens,
+                **_timings("prompt", read, ms.encode),
+                **_timings("predicted", count, ms.denoise),
+            },
+        }
+        if self._request.n_probs:
+            pairs = zip(text.tokens, text.log_probabilities, strict=True)
+            completion["completion_probabilities"] = [
+                {"token": token, "bytes": list(token.encode()), "logprob": value} for token, value in pairs
+            ]
+        return completion
 
-    def _fields(self, completion: _Completion) -> dict[str, Any]:
+    def _fields(self, completion: dict[str, Any]) -> dict[str, Any]:
         """Return the answer, or if the request names fields these alone, with their path as the key."""
-        everything = attrs.asdict(completion)
-        if not self._request.n_probs:
-            del everything["completion_probabilities"]
-        if self._request.response_fields is None or not self._request.response_fields:
-            return everything
-        asked = ((path, _field(everything, path)) for path in self._request.response_fields[:MOST_NAMES])
+        if not self._request.response_fields:
+            return completion
+        asked = ((path, _field(completion, path)) for path in self._request.response_fields[:MOST_NAMES])
         return {path: value for path, value in asked if value is not None}
 
 
@@ -194,12 +148,14 @@ def _field(values: dict[str, Any], path: str) -> Any:
     return value
 
 
-def _each(ms: float, count: int) -> float:
-    return round(ms / count, 4) if count else 0.0
-
-
-def _per_second(count: int, ms: float) -> float:
-    return round(1000 * count / ms, 3) if ms > 0 else 0.0
+def _timings(part: str, count: int, ms: float) -> dict[str, float]:
+    """Return the speed of a part of a fill, which took `ms` for `count` tokens."""
+    return {
+        f"{part}_n": count,
+        f"{part}_ms": ms,
+        f"{part}_per_token_ms": round(ms / count, 4) if count else 0.0,
+        f"{part}_per_second": round(1000 * count / ms, 3) if ms > 0 else 0.0,
+    }
 
 
 def refusal(problem: Problem) -> object:

@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from itertools import accumulate
 from typing import Any
 
 import attrs
@@ -54,14 +55,6 @@ class _Request:
     top_p: float | None = None
     seed: int | None = None
     random_seed: int | None = None
-
-
-@attrs.frozen
-class _LogProbabilities:
-    tokens: list[str]
-    token_logprobs: list[float]
-    top_logprobs: list[dict[str, float]]
-    text_offset: list[int]
 
 
 def _asked(request: _Request, served: Served, parts: Parts, rewriting: Rewriting | None = None) -> Asked:
@@ -174,14 +167,14 @@ class _MistralCompletion(_Completion):
         return {**self._head([choice]), "object": "chat.completion.chunk"}
 
 
-def _log_probabilities(written: Written) -> _LogProbabilities:
-    offsets, at = [], 0
-    for token in written.tokens:
-        offsets.append(at)
-        at += len(token)
+def _log_probabilities(written: Written) -> dict[str, Any]:
     values = written.log_probabilities
-    tops = [{token: value} for token, value in zip(written.tokens, values, strict=True)]
-    return _LogProbabilities(written.tokens, values, tops, offsets)
+    return {
+        "tokens": written.tokens,
+        "token_logprobs": values,
+        "top_logprobs": [{token: value} for token, value in zip(written.tokens, values, strict=True)],
+        "text_offset": [*accumulate(map(len, written.tokens[:-1]), initial=0)] if written.tokens else [],
+    }
 
 
 def usage(answer: Answer) -> dict[str, Any]:

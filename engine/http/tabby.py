@@ -7,12 +7,7 @@ from typing import Any
 
 import attrs
 
-from engine.http.completion import (
-    DEFAULT_TOKENS,
-    Answer,
-    Asked,
-    read_request,
-)
+from engine.http.completion import DEFAULT_TOKENS, Answer, Asked, read_request
 from engine.http.connection import Problem
 from engine.http.exchange import EVENTS, Dialect, Served, event
 from engine.http.markers import Parts

@@ -73,8 +73,7 @@ class CatalogModel:
     architecture: Architecture = attrs.field(validator=_one_of(*get_args(Architecture)))
     mask_id: int | None = attrs.field(default=None, validator=_OPTIONAL_COUNT)
     other_ids: dict[str, int] = attrs.field(
-        factory=dict,
-        validator=attrs.validators.deep_mapping(_TEXT, attrs.validators.instance_of(int)),
+        factory=dict, validator=attrs.validators.deep_mapping(_TEXT, attrs.validators.instance_of(int))
     )
     shifted: bool = attrs.field(validator=_FLAG)
     context_tokens: int | None = attrs.field(default=None, validator=_OPTIONAL_COUNT)

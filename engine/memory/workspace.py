@@ -173,10 +173,8 @@ class WorkspaceMemories:
             del self._workspaces[workspace]
 
 
-class EngineMemories:
-    """What is known of the workspaces, for one model.
-
-    Implements schedule.job.Memories, and schedule.file_queue.FileMemory for what is learned.
+class EngineMemories(WorkspaceMemories):
+    """What is known of the workspaces, for the fills of one model. Implements schedule.file_queue.FileMemory.
 
     use: whether fills get a mixture, windows, or both.
     """
@@ -189,9 +187,8 @@ class EngineMemories:
         max_bytes: int,
         use: MemoryUse = "mixture",
     ) -> None:
-        self._vocabulary = vocabulary
-        self._workspaces, self._mixing, self._end = WorkspaceMemories(max_bytes), mixing, vocabulary.end
-        self._tokenizer = tokenizer
+        super().__init__(max_bytes)
+        self._vocabulary, self._mixing, self._tokenizer = vocabulary, mixing, tokenizer
         special = tokenizer.get_added_tokens_decoder()
         tokens = tokenizer.get_vocab().values()
         text, size = [token for token in tokens if token not in special], 1 + max(tokens)
@@ -206,39 +203,21 @@ class EngineMemories:
         if use != "mixture":
             lines = LineTexts(self._line_breaks, vocabulary.bytes_of)
             most_own = MOST_WINDOWS if use == "all" else 0
-            self._related = RelatedWindows(self._workspaces.files, self.tokenize, lines, most_own)
+            self._related = RelatedWindows(self.files, self.tokenize, lines, most_own)
 
     def tokenize(self, text: str) -> list[int]:
         """Return the tokens of a file, whatever its line ends."""
         return self._tokenizer.encode(text.replace("\r\n", "\n"), add_special_tokens=False).ids
 
-    def learn(self, workspace: str, path: str, tokens: NDArray[np.int32]) -> None:
-        """Learn a file whole."""
-        self.begin(workspace, path, tokens)
-        while self.go_on():
-            pass
-
-    def begin(self, workspace: str, path: str, tokens: NDArray[np.int32]) -> bool:
+    def begin(self, workspace: str, path: str, tokens: Sequence[int] | NDArray[np.int32]) -> bool:
         if self._related is not None:
             self._related.drop(workspace, [path])
-        return self._workspaces.begin(workspace, path, tokens)
+        return super().begin(workspace, path, tokens)
 
-    def go_on(self) -> bool:
-        return self._workspaces.go_on()
-
-    def forget(self, workspace: str, paths: Sequence[str] | None) -> None:
-        self._workspaces.forget(workspace, paths)
+    def forget(self, workspace: str, paths: Sequence[str] | None = None) -> None:
+        super().forget(workspace, paths)
         if self._related is not None:
             self._related.drop(workspace, paths)
-
-    def paths(self, workspace: str) -> list[str]:
-        return self._workspaces.paths(workspace)
-
-    def status(self, workspace: str) -> MemoryStatus:
-        return self._workspaces.status(workspace)
-
-    def settle(self) -> bool:
-        return self._workspaces.settle()
 
     def related(self, fill: Fill) -> list[Snippet]:
         return [] if self._related is None else self._related.snippets(fill)
@@ -247,7 +226,7 @@ class EngineMemories:
         if fill.memory == "off" or not self._mixes:
             return None
         ends = self._ends(fill) if fill.extent == "line" else None
-        return MixedMemory(self._rows(fill, layout), self._mixing, ends, self._end, self._continuing)
+        return MixedMemory(self._rows(fill, layout), self._mixing, ends, self._vocabulary.end, self._continuing)
 
     def _ends(self, fill: Fill) -> NDArray[np.bool_]:
         """Return the tokens that end a fill in one line, bool [vocabulary]: those that break the line, and those that
@@ -269,7 +248,7 @@ class EngineMemories:
 
     def _rows(self, fill: Fill, layout: Layout) -> RowMemory:
         workspace = fill.workspace if fill.memory == "workspace" else ""
-        return self._workspaces.rows(workspace, fill.path, layout.above, layout.below)
+        return self.rows(workspace, fill.path, layout.above, layout.below)
 
 
 def _workspace_cost(name: str, highest: int) -> int:

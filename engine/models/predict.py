@@ -12,11 +12,7 @@ from engine.fill.sampler import NEVER, Predictions, Query
 
 @torch.inference_mode()
 def predict(
-    logits: Tensor,
-    queries: Sequence[Query],
-    counts: Sequence[int],
-    forbidden: Tensor,
-    continuing: Tensor | None = None,
+    logits: Tensor, queries: Sequence[Query], counts: Sequence[int], forbidden: Tensor, continuing: Tensor | None = None
 ) -> list[Predictions]:
     """Return one Predictions a query.
 

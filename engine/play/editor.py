@@ -21,7 +21,6 @@ from engine.protocol.editor_messages import (
     FillResult,
     FillTrace,
     InlineList,
-    Position,
     StatusReport,
     offset_of,
     position_of,
@@ -70,14 +69,6 @@ class TextUnits:
         if self._is_plain:
             return points
         return len(self.text[:points].encode("utf-16-le", "surrogatepass")) // 2
-
-    def position(self, points: int) -> Position:
-        """Return the line and column of an offset in code points."""
-        return position_of(self.text, points)
-
-    def offset(self, position: Position) -> int:
-        """Return the offset in code points of a line and column."""
-        return offset_of(self.text, position)
 
 
 PATIENCE_MS = 60_000.0
@@ -148,12 +139,14 @@ class PageEditor:
         """Return what an editor would show at a cursor. A newer request of the same page ends this one with nothing."""
         document, units = await self._show(place)
         at = units.to_points(place.at)
-        params = lsp.InlineCompletion(Document(document.uri), units.position(at), lsp.InlineContext(_AUTOMATIC))
+        params = lsp.InlineCompletion(
+            Document(document.uri), position_of(place.text, at), lsp.InlineContext(_AUTOMATIC)
+        )
         found = await self._ask("textDocument/inlineCompletion", params, InlineList)
         if not found.items:
             return Ghost("", None)
         item = found.items[0]
-        typed = place.text[units.offset(item.range.start) : at]
+        typed = place.text[offset_of(place.text, item.range.start) : at]
         return Ghost(item.insert_text.removeprefix(typed), item.command)
 
     async def trace(self, place: PageCursor, rule: RuleName | None) -> Traced:
@@ -162,7 +155,8 @@ class PageEditor:
         at, token = units.to_points(place.at), f"play-{next(self._numbers)}"
         steps = self._steps[token] = []
         try:
-            params = FillParams(Document(document.uri), units.position(at), rule, None, PATIENCE_MS, token, trace=True)
+            position = position_of(place.text, at)
+            params = FillParams(Document(document.uri), position, rule, None, PATIENCE_MS, token, trace=True)
             answer = await self._ask(FILL, params, FillResult)
         except MidspanError:
             self._check_newest(place, document)
@@ -173,8 +167,8 @@ class PageEditor:
         if answer.trace is None:
             raise ProtocolError("unexpected", "the language server gave no trace; restart `midspan play`")
         hole = answer.trace.hole
-        read = (units.to_units(units.offset(hole.read.start)), units.to_units(units.offset(hole.read.end)))
-        return Traced(answer, answer.trace, steps, read, (place.at, units.to_units(at + hole.hidden)))
+        start, end = (units.to_units(offset_of(place.text, each)) for each in (hole.read.start, hole.read.end))
+        return Traced(answer, answer.trace, steps, (start, end), (place.at, units.to_units(at + hole.hidden)))
 
     async def status(self) -> StatusReport:
         """Return the state of the engine. Starts none."""

@@ -73,11 +73,9 @@ def _problem_of(name: str, path: str, error: OSError) -> Problem:
 
 def _by_git(folder: str) -> list[str]:
     try:
-        listing = Repository.of(folder).ask("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        return _first(Repository.of(folder).files())
     except GitFailed:
         return []
-    # A listing that was too long has no whole name at its end.
-    return _first(name.decode("utf-8", "replace") for name in listing.split(b"\0")[:-1])
 
 
 def _first(names: Iterable[str]) -> list[str]:

@@ -9,15 +9,7 @@ import attrs
 from engine.errors import ModelError
 from engine.fill.draft_planner import PassTimer
 from engine.fill.follows import FOLLOWS_WEIGHT, LEAST_SHARE, MOST_ENDS, Following, is_whole, likelihood, probability
-from engine.fill.interface import (
-    Bounds,
-    Context,
-    Filling,
-    FillStrategy,
-    FillTask,
-    Model,
-    Pass,
-)
+from engine.fill.interface import Bounds, Context, Filling, FillStrategy, FillTask, Model, Pass
 from engine.fill.sampler import TEMPERATURE, Branch, PassResult, Sampler
 from engine.fill.stream import StreamModel
 from engine.memory.workspace import EngineMemories

@@ -24,8 +24,7 @@ class _CodelessFormatter(logging.Formatter):
     """Shows the type and the lines of an exception, never its message: that could quote the user's code."""
 
     def formatException(
-        self,
-        ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None],
+        self, ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
     ) -> str:
         error_type, _, trace = ei
         frames = [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(trace)]

@@ -38,14 +38,14 @@ class Progress:
 
 
 def save(path: Path, network: Network, optimizer: Optimizer | None = None, progress: Progress | None = None) -> None:
-    """Write a checkpoint; an older one stays whole until the new one is complete."""
+    """Write a checkpoint."""
     state: dict[str, Any] = {
         "shape": attrs.asdict(network.shape),
         "network": dict(network.state_dict()),
         "optimizer": optimizer.state_dict() if optimizer is not None else None,
         "progress": attrs.asdict(progress or Progress()),
     }
-    _write(path, state)
+    write_state(path, state)
 
 
 def load_network(path: Path) -> Network:
@@ -88,11 +88,12 @@ def begin_again(work: Path) -> Progress:
     saved = _read(work / NEWEST)
     progress = Progress(**saved["progress"])
     progress.earlier, progress.minutes = progress.earlier + progress.minutes, 0.0
-    _write(work / NEWEST, {**saved, "progress": attrs.asdict(progress)})
+    write_state(work / NEWEST, {**saved, "progress": attrs.asdict(progress)})
     return progress
 
 
-def _write(path: Path, state: dict[str, Any]) -> None:
+def write_state(path: Path, state: dict[str, Any]) -> None:
+    """Write the state of a run; an older one stays whole until the new one is complete."""
     draft = path.with_suffix(".part")
     torch.save(state, draft)
     draft.replace(path)

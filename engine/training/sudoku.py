@@ -25,6 +25,7 @@ from torch.nn import functional as F
 from engine.models.sudoku.model import CELLS, EMBEDDINGS, EPSILON, LOOPS, NAMES, SudokuModel, SudokuNetwork, kinds_of
 from engine.protocol.messages import Fill, Filled, RuleName
 from engine.schedule.scheduler import Scheduler
+from engine.training.checkpoint import write_state
 from engine.training.sudoku_puzzles import Digits, puzzles
 
 SEGMENT, SEGMENTS = 4, 5
@@ -206,7 +207,7 @@ class SudokuRun:
         return float(right.all(-1).float().mean())
 
     def save(self) -> None:
-        """Write the checkpoint; an older one stays whole until the new one is complete."""
+        """Write the checkpoint."""
         state = {
             "network": self.network.state_dict(),
             "averaged": self.averaged,
@@ -214,9 +215,7 @@ class SudokuRun:
             "step": self.step,
             "minutes": self.minutes,
         }
-        draft = self.path.with_suffix(".part")
-        torch.save(state, draft)
-        draft.replace(self.path)
+        write_state(self.path, state)
 
 
 def hard_puzzles(count: int, seed: int) -> tuple[Digits, Digits]:

@@ -130,11 +130,7 @@ class Documents:
         self._open[uri] = _Document(uri, path, version, language, source, SyntaxTree(language, source))
 
     def change(
-        self,
-        uri: str,
-        version: int,
-        changes: Sequence[types.TextDocumentContentChangeEvent],
-        encoding: Encoding,
+        self, uri: str, version: int, changes: Sequence[types.TextDocumentContentChangeEvent], encoding: Encoding
     ) -> None:
         """Apply `changes` in order. A change of a document that is not open is logged and ignored."""
         document = self._open.get(uri)

@@ -202,12 +202,7 @@ def _lines(source: bytes, least: int) -> list[bytes]:
     return [line for line in lines if len(line) >= least]
 
 
-_CHECKS: dict[str, Callable[[bytes], bool]] = {
-    "yaml": _yaml,
-    "python": _python,
-    "ruby": _ruby,
-    "sql": _sql,
-}
+_CHECKS: dict[str, Callable[[bytes], bool]] = {"yaml": _yaml, "python": _python, "ruby": _ruby, "sql": _sql}
 
 
 log = logging.getLogger("midspan.syntax")

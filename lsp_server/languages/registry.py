@@ -80,13 +80,7 @@ LANGUAGES: tuple[Language, ...] = (
         comments=_LINE_AND_BLOCK_COMMENT,
         blocks=frozenset({"block", "class_body", "interface_body", "enum_body", "constructor_body", "switch_block"}),
     ),
-    _BRACED(
-        "c",
-        extensions=(".c", ".h"),
-        grammar=Grammar("tree_sitter_c"),
-        strings=_C_STRINGS,
-        blocks=_C_BLOCKS,
-    ),
+    _BRACED("c", extensions=(".c", ".h"), grammar=Grammar("tree_sitter_c"), strings=_C_STRINGS, blocks=_C_BLOCKS),
     _BRACED(
         "cpp",
         extensions=(".cc", ".cpp", ".cxx", ".hpp", ".hh", ".hxx", ".cu", ".cuh"),

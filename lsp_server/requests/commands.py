@@ -98,12 +98,7 @@ class Commands:
     """Each method is a command; its arguments are those that the editor sends."""
 
     def __init__(
-        self,
-        session: Session,
-        suggestions: Suggestions,
-        edits: LateEdits,
-        host_question: HostQuestion,
-        ladder: Ladder,
+        self, session: Session, suggestions: Suggestions, edits: LateEdits, host_question: HostQuestion, ladder: Ladder
     ) -> None:
         self._session = session
         self._suggestions = suggestions

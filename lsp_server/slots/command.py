@@ -1,6 +1,7 @@
 """`midspan refactor stubs`, `annotate` and `docstrings`: fill the slots of files, from the command line."""
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -29,7 +30,6 @@ from lsp_server.refactor.command import (
     shown,
     shown_path,
     targets_of,
-    to_json,
 )
 from lsp_server.refactor.file_edit import counted
 from lsp_server.refactor.search import Caps, Found, Target
@@ -291,54 +291,34 @@ def _filled(kind: SlotKind, todo: Todo, model: str, caps: Caps) -> list[FilledFi
         return asyncio.run(fill_files(kind, todo, model, caps, lambda: bar.advance(task)))
 
 
-@attrs.frozen
-class PlaceReport:
-    """A filled slot: `text` takes the place of the characters from `start` to `end`. `line` counts from 1."""
-
-    line: int
-    start: int
-    end: int
-    text: str
-    reason: str
-    by_model: bool
-    doubtful: bool
-
-
-@attrs.frozen
-class OmissionReport:
-    """A slot that was left out."""
-
-    line: int
-    reason: str
-
-
-@attrs.frozen
-class FileReport:
-    """The slots of a file; `digest` is the SHA-256 of its text before."""
-
-    path: str
-    digest: str
-    places: list[PlaceReport]
-    left_out: list[OmissionReport]
-
-
-@attrs.frozen
-class Report:
-    """The JSON of a command. Its names are camelCase there."""
-
-    files: list[FileReport]
-    places: int
-    doubtful: int
-    left_out: int
-    reached: list[str]
-
-
 def as_json(filled: Sequence[FilledFile], reached: Sequence[str]) -> str:
-    """Return what was filled as JSON."""
-    files = [_file(one) for one in filled]
-    doubtful = sum(place.doubtful for file in files for place in file.places)
-    places, left_out = sum(len(file.places) for file in files), sum(len(file.left_out) for file in files)
-    return to_json(Report(files, places, doubtful, left_out, list(reached)))
+    """Return what was filled as JSON. Lines count from 1; `text` takes the place of the characters `start` to `end`."""
+    files = [
+        {
+            "path": _path(one),
+            "digest": one.edit.digest,
+            "places": [
+                {
+                    "line": place.span.line + 1,
+                    "start": place.edit.start,
+                    "end": place.edit.end,
+                    "text": place.edit.text,
+                    "reason": place.reason,
+                    "byModel": place.by_model,
+                    "doubtful": place.doubtful,
+                }
+                for place in one.edit.places
+            ],
+            "leftOut": [{"line": each.span.line + 1, "reason": each.reason} for each in one.edit.left_out],
+        }
+        for one in filled
+    ]
+    counts = {
+        "places": sum(len(one.edit.places) for one in filled),
+        "doubtful": sum(place.doubtful for one in filled for place in one.edit.places),
+        "leftOut": sum(len(one.edit.left_out) for one in filled),
+    }
+    return json.dumps({"files": files, **counts, "reached": list(reached)})
 
 
 def lines(filled: Sequence[FilledFile], *, with_doubtful: bool) -> Iterator[str]:
@@ -350,23 +330,6 @@ def lines(filled: Sequence[FilledFile], *, with_doubtful: bool) -> Iterator[str]
                 yield f"{path}:{place.span.line + 1}: doubtful: `{place.edit.text.strip(' :=>-')}`, {place.reason}"
         for omission in one.edit.left_out:
             yield f"{path}:{omission.span.line + 1}: left out: {omission.reason}"
-
-
-def _file(one: FilledFile) -> FileReport:
-    places = [
-        PlaceReport(
-            place.span.line + 1,
-            place.edit.start,
-            place.edit.end,
-            place.edit.text,
-            place.reason,
-            place.by_model,
-            place.doubtful,
-        )
-        for place in one.edit.places
-    ]
-    left_out = [OmissionReport(omission.span.line + 1, omission.reason) for omission in one.edit.left_out]
-    return FileReport(_path(one), one.edit.digest, places, left_out)
 
 
 def _path(one: FilledFile) -> str:

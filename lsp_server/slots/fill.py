@@ -149,11 +149,7 @@ async def fill_slots(
 
 
 async def _ask(
-    snapshot: Snapshot,
-    known: Sequence[SlotPlace],
-    slots: Sequence[Slot],
-    filler: Filler,
-    report: Callable[[], None],
+    snapshot: Snapshot, known: Sequence[SlotPlace], slots: Sequence[Slot], filler: Filler, report: Callable[[], None]
 ) -> list[Verdict]:
     """Ask the model for slots, in a text that has the edits that are known already."""
     edits = [place.edit for place in known]

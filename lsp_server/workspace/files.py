@@ -254,23 +254,10 @@ def _list_among(folder: str, paths: Sequence[str]) -> list[str]:
 def _ask_git(folder: str, paths: Sequence[str] = ()) -> list[str] | None:
     """Return the files that git tracks, or neither tracks nor ignores; None without git or a repository."""
     try:
-        options = ("-z", "--cached", "--others", "--exclude-standard", "--", *paths)
-        listing = Repository.of(folder).ask("ls-files", *options)
+        return Repository.of(folder).files(*paths)
     except GitFailed as error:
         _logger.debug("git lists no files (%s); the folder is walked", error.code)
         return None
-    return list(dict.fromkeys(_names(listing)))
-
-
-def _names(listing: bytes) -> Iterable[str]:
-    # A listing that was too long has no whole name at its end.
-    for name in listing.split(b"\0")[:-1]:
-        try:
-            path = name.decode()
-        except UnicodeDecodeError:
-            continue  # no message can name it
-        if path and not path.endswith("/"):  # a repository inside this one
-            yield path
 
 
 def _is_at_or_below(path: str, missing: Collection[str]) -> bool:

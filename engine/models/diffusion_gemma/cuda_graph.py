@@ -224,7 +224,7 @@ LEAST_MIDDLE = 8
 
 
 class CapturedCanvases:
-    """Implements model.StepRunner: runs the steps of passes as captured graphs, if they fit a bucket."""
+    """Runs the steps of passes as captured graphs, if they fit a bucket."""
 
     def __init__(
         self, network: DiffusionNetwork, noise: Noise, confident: float, forbidden: Sequence[int] = ()

@@ -5,7 +5,6 @@ A denoising step over the canvases of many holes is one forward, then acceptance
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Protocol
 
 import attrs
 import torch
@@ -37,16 +36,6 @@ from engine.models.diffusion_gemma.prompt import GemmaTokenBytes, Prompt
 from engine.protocol.messages import Fill, ModelInfo, RuleName
 
 
-class StepRunner(Protocol):
-    """A faster way to run the steps of some passes: captured graphs."""
-
-    def run(
-        self, passes: Sequence[CanvasPass], lengths: Sequence[int], states: Sequence[Sequence[CanvasState]]
-    ) -> list[list[CanvasState]] | None:
-        """Return the states after the steps of each pass; None if it cannot run these passes."""
-        ...
-
-
 @attrs.frozen
 class _CanvasWork:
     """One step of a canvas that follows the first `length` tokens of its context. `step` counts from 0."""
@@ -73,7 +62,7 @@ class Denoiser:
         noise: Noise,
         confident: float,
         forbidden: Sequence[int] = (),
-        captured: StepRunner | None = None,
+        captured: CapturedCanvases | None = None,
     ) -> None:
         self._network, self._noise, self._confident, self._device = network, noise, confident, network.device
         self._forbidden = torch.tensor(forbidden, dtype=torch.long, device=network.device)

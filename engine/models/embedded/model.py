@@ -73,13 +73,7 @@ class EmbeddedModel(OfTokenBytes):
     """
 
     def __init__(
-        self,
-        card: Card,
-        runner: Runner,
-        tokenizer: Tokenizer,
-        token_bytes: TokenBytes,
-        parameters: int,
-        threads: int,
+        self, card: Card, runner: Runner, tokenizer: Tokenizer, token_bytes: TokenBytes, parameters: int, threads: int
     ) -> None:
         self.card, self.threads, self.runner = card, threads, runner
         self.tokenizer, self._positions = tokenizer, card.shape.positions

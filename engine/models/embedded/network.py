@@ -124,13 +124,7 @@ class Block(nn.Module):
         self.down = nn.Linear(shape.hidden, shape.width, bias=False)
 
     def forward(
-        self,
-        layer: int,
-        rows: Tensor,
-        cosine: Tensor,
-        sine: Tensor,
-        attend: Attend,
-        adapted: Adapted | None = None,
+        self, layer: int, rows: Tensor, cosine: Tensor, sine: Tensor, attend: Attend, adapted: Adapted | None = None
     ) -> Tensor:
         """Return rows [..., width] after this layer."""
 

@@ -306,11 +306,7 @@ class HeadTokens:
 
 
 def predict(
-    logits: Floats,
-    queries: Sequence[Query],
-    counts: Sequence[int],
-    forbidden: NDArray[np.int64],
-    continuing: Floats,
+    logits: Floats, queries: Sequence[Query], counts: Sequence[int], forbidden: NDArray[np.int64], continuing: Floats
 ) -> list[Predictions]:
     """Return one Predictions a query: engine.models.predict in NumPy. A test holds both to the same answers.
 

@@ -1,9 +1,10 @@
 """The tokenizer that is in a GGUF: a byte-level BPE, as Llama 3, Qwen, SmolLM and StarCoder have it."""
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, models
 
 from engine.errors import ModelError
 from engine.library.gguf_file import GgufHeader
+from engine.models.stock.token_bytes import use_bytes
 
 _CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -56,10 +57,7 @@ def tokenizer_of_header(header: GgufHeader) -> Tokenizer:
             known = [each for each in pairs if {*each, "".join(each)} <= vocabulary.keys()]
             bpe = models.BPE(vocab=vocabulary, merges=known, ignore_merges=pre == "llama-bpe")
         tokenizer = Tokenizer(bpe)
-        splits = [pre_tokenizers.Split(Regex(pattern), behavior="isolated") for pattern in PIECES[pre]]
-        byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*splits, byte_level])
-        tokenizer.decoder = decoders.ByteLevel()
+        use_bytes(tokenizer, PIECES[pre])
         special = [token for token, kind in zip(tokens, kinds, strict=True) if kind != _NORMAL]
         tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special])
         tokenizer.encode_special_tokens = True

@@ -5,6 +5,7 @@ Torch is imported for a GPU only, or where fp32 or bf16 is asked for.
 
 import hashlib
 import logging
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -140,9 +141,10 @@ def _model(
     nothing = (token for token, text in enumerate(token_bytes.bytes) if not text)
     beyond = range(len(token_bytes.bytes), shape.vocabulary)
     never = sorted({*nothing, *beyond}.difference(specials.ends))
-    keep, key, adapter = None, None, _adapter(beside, shape, token_bytes, weights)
+    # It hashes parts of the weights, so only where somebody needs it.
+    key = adapter_key(shape, token_bytes, weights) if way.in_torch or beside.is_file() else None
+    keep, adapter = None, None if key is None else _adapter(beside, shape, key)
     if way.in_torch:
-        key = adapter_key(shape, token_bytes, weights)
         runner = _torch_runner(weights, shape, way, never, token_bytes.continuing_words(), adapter)
     else:
         host, keep = _host(packed, weights, shape, way.threads)
@@ -174,12 +176,12 @@ def adapter_key(shape: Shape, token_bytes: TokenBytes, weights: FileWeights) -> 
     return AdapterKey(AdapterKey.sizes(shape), tokens, weights.digest())
 
 
-def _adapter(path: Path, shape: Shape, token_bytes: TokenBytes, weights: FileWeights) -> Adapter | None:
+def _adapter(path: Path, shape: Shape, key: AdapterKey) -> Adapter | None:
     """Return the adapter of a model; None without one. The log says in a line why a file is not used."""
     if not path.is_file():
         return None
     try:
-        return Adapter.load(path, shape, adapter_key(shape, token_bytes, weights))
+        return Adapter.load(path, shape, key)
     except ModelError as error:
         _log.warning("%s", error)
         return None
@@ -292,33 +294,46 @@ def folder_specials(checkpoint: Checkpoint, tokenizer: Tokenizer) -> Specials:
 
 @attrs.frozen
 class GgufFacts:
-    """The facts in a GGUF's header about the model made of it. bytes_needed: of memory, with all else."""
+    """The facts in a GGUF's header about the model made of it.
 
+    `types`: of its tensors. `bytes_needed`: of memory, for weights and all else; `fits` says whether so much is free.
+    """
+
+    path: Path
     name: str
+    architecture: str
     parameters: int
+    types: str
     bits: int
     bytes_needed: int
     reads_suffix: bool
     context_tokens: int
+    fits: bool
 
 
-def gguf_facts(header: GgufHeader) -> GgufFacts:
+def gguf_facts(path: Path) -> GgufFacts:
     """Return the facts without reading a weight. Raises ModelError in one line for a model that cannot be run."""
-    tokenizer = tokenizer_of_header(header)
-    specials = gguf_specials(header, tokenizer)
+    header = read_header(path)
+    specials = gguf_specials(header, tokenizer_of_header(header))
     shape, head = _with_head(shape_of_header(header, CONTEXT_TOKENS), texts_of_header(header), specials)
     weights = FileWeights(GgufTensors(header), shape, lambda names: names.gguf, head=head)
     try:
         weights.check(shape)
     except ModelError as error:
-        raise ModelError(f"{header.path} cannot be run: {error}") from None
+        raise ModelError(f"{path} cannot be run: {error}") from None
+    types = Counter(tensor.kind for tensor in header.tensors.values() if len(tensor.sides) > 1)
+    needed, memory = weights.bytes + _OTHER_BYTES, machine_memory()
     return GgufFacts(
+        path=path,
         name=_name(header),
+        architecture=header.architecture,
         parameters=weights.count,
+        types=", ".join(f"{kind} ({count})" for kind, count in types.most_common()),
         bits=weights.bits,
-        bytes_needed=weights.bytes + _OTHER_BYTES,
+        bytes_needed=needed,
         reads_suffix=specials.fim is not None,
         context_tokens=shape.context_tokens,
+        fits=memory is None or needed <= memory.free,
     )
 
 

@@ -11,15 +11,7 @@ from tokenizers import Tokenizer
 from engine.errors import ModelError
 from engine.fill.draft_planner import DraftPlanner
 from engine.fill.follows import FOLLOWS
-from engine.fill.interface import (
-    Context,
-    Filling,
-    FillTask,
-    Layout,
-    MemoryUse,
-    Pass,
-    expect_type,
-)
+from engine.fill.interface import Context, Filling, FillTask, Layout, MemoryUse, Pass, expect_type
 from engine.fill.lines import Below
 from engine.fill.rewriting import RewriteLayout, Rewriting
 from engine.fill.sampler import PassResult, Predictions
@@ -70,7 +62,7 @@ class LeftToRightModel(LeftToRightBase):
     ) -> None:
         """canvas_tokens: of the canvases that an adapter drafts with. No fill is denoised: it was not trained for that.
 
-        keep: what `keep` shall do, once. adapter_key: where torch runs it, which can train an adapter.
+        keep: what `keep` shall do, once. adapter_key: where torch runs it, or an adapter came with it.
         """
         self._edits = next((row for row in EDIT_FORMATS if row.name == info.edits), None)
         super().__init__(info, tokenizer, token_bytes, threads)
@@ -124,14 +116,7 @@ class LeftToRightModel(LeftToRightBase):
             raise ModelError(f"{self.info.name} was not made to predict edits")
         related = tuple((one.path, one.text) for one in fill.snippets)
         asked = EditPrompt(
-            fill.path,
-            fill.prefix,
-            rewrite.region,
-            fill.suffix,
-            rewrite.cursor,
-            rewrite.kept,
-            rewrite.edits,
-            related,
+            fill.path, fill.prefix, rewrite.region, fill.suffix, rewrite.cursor, rewrite.kept, rewrite.edits, related
         )
         if row.is_ambiguous(asked):
             raise ModelError(f"the text has a mark of the format {row.name}")

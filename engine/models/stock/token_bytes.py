@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from tokenizers import AddedToken, Tokenizer
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, pre_tokenizers
 
 from engine.fill.sampler import continuing
 
@@ -15,6 +15,14 @@ PIECE = 2000
 _BYTES_A_TOKEN = 40
 _BYTES_A_LINE = 200
 _WIDEST = 4
+
+
+def use_bytes(tokenizer: Tokenizer, patterns: Sequence[str]) -> None:
+    """Have a tokenizer split text by these patterns, one after the other, and then into bytes."""
+    splits = [pre_tokenizers.Split(Regex(pattern), behavior="isolated") for pattern in patterns]
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*splits, byte_level])
+    tokenizer.decoder = decoders.ByteLevel()
 
 
 class LineTokens:

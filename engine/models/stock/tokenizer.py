@@ -5,12 +5,12 @@ And other files in the prompt, for models that read one file after another.
 
 from collections.abc import Callable, Sequence
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, normalizers
 from tokenizers.models import BPE
 
 from engine.errors import ModelError
 from engine.models.stock.checkpoint import Checkpoint, read_object
-from engine.models.stock.token_bytes import TokenBytes, load_tokenizer, token_texts
+from engine.models.stock.token_bytes import TokenBytes, load_tokenizer, token_texts, use_bytes
 from engine.protocol.messages import Snippet
 
 
@@ -56,13 +56,7 @@ def _from_merges(checkpoint: Checkpoint) -> Tokenizer:
     folder = checkpoint.folder
     tokenizer = Tokenizer(BPE.from_file(str(folder / "vocab.json"), str(folder / "merges.txt")))
     tokenizer.normalizer = normalizers.NFC()
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(PRETOKENIZE_REGEX), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    tokenizer.decoder = decoders.ByteLevel()
+    use_bytes(tokenizer, [PRETOKENIZE_REGEX])
     listed = {token["content"]: int(number) for number, token in _added_tokens(checkpoint).items()}
     added = {**read_object(folder / "added_tokens.json"), **listed}
     for text, number in sorted(added.items(), key=lambda entry: entry[1]):
