@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, UNKNOWN, Scopes
+from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, UNKNOWN, Scopes, is_relative_import
 from lsp_server.refactor.grammar import (
     SELF,
     callee_of,
@@ -52,6 +52,7 @@ _POSITIONS = {
     "a bound of a type": re.compile(r"^(trait_bounds|where_predicate|type_bound|constraint)$"),
     "an attribute": re.compile(r"^attribute_item$"),
 }
+_OTHERS = frozenset({"vendor", "vendored", "third_party", "third-party", "node_modules", "bower_components"})
 _TYPE = re.compile(r"^(struct|class|enum|interface|trait|union|type)_(item|declaration|definition|specifier)$")
 
 
@@ -137,10 +138,8 @@ def doubt_of(
     """
     if rule.wide:
         return rule.wide
-    if rule.home is not None and own is None and not _is_within(path, rule.home):
-        return "it is in another folder than the examples, and only its syntax is as in them"
-    if rule.imports == "relative" and own is None:
-        return "a relative import means another module in another folder"
+    if own is None and (why := _other_file(rule, match.nodes[0], path)):
+        return why
     is_free = _is_asked_for(rule, match) or _is_unasked(rule)
     if rule.is_syntax and not (own and _is_near(match.nodes[0], own)) and not is_free:
         return "only its syntax is as in the example"
@@ -167,6 +166,25 @@ def doubt_of(
     if here == "an attribute":
         return "another declaration may not need it"
     return f"it is {here or 'elsewhere'} here, and {rule.position or 'elsewhere'} in the example"
+
+
+def _other_file(rule: Rule, node: Node, path: str) -> str:
+    """Return why a place may mean something else in a file that has no example; "" if its path does not say so."""
+    if rule.path and (vendored := _OTHERS.intersection(path.split("/")) - {*rule.path.split("/")}):
+        return f"`{min(vendored)}` has code of others"
+    if rule.home is not None and not _is_within(path, rule.home):
+        return "it is in another folder than the examples, and only its syntax is as in them"
+    if rule.imports == "relative" and not _is_beside(path, rule.path):
+        return "a relative import means another module in another folder"
+    if rule.imports == "package" and is_relative_import(node, rule.language):
+        return "a module of these files may export other things than a package"
+    return ""
+
+
+def _is_beside(path: str, other: str) -> bool:
+    """Return whether two files are in one folder. Their paths may begin at different folders."""
+    short, long = sorted((path.rpartition("/")[0], other.rpartition("/")[0]), key=len)
+    return bool(other) and (short == long or (bool(short) and long.endswith(f"/{short}")))
 
 
 def _is_within(path: str, home: str) -> bool:

@@ -252,3 +252,15 @@ def test_what_only_the_example_s_file_says_is_doubtful_elsewhere(
     edit = sure_edit(language, text, (before, before.replace(old, new)))
     assert edit.applied(text) == text
     assert doubts(edit) == [doubt]
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after"), [("python", "f(a)\n", "g(a)\n"), ("php", "<?php\nf($a);\n", "<?php\ng($a);\n")]
+)
+def test_the_code_of_others_is_doubtful_unless_the_example_is_there(language: str, before: str, after: str) -> None:
+    known = language_for(language, "")
+    for path, expected in (("src/a", ["`vendor` has code of others"]), ("vendor/b", [])):
+        rules = learn([Example(before, after, path)], known)
+        edit = rewrite(rules, "vendor/c/d", before, known, beside=SURE)
+        assert doubts(edit) == expected
+        assert edit.applied(before) == (before if expected else after)

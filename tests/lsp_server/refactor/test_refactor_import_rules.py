@@ -7,9 +7,10 @@ from support.refactor_case import doubts, edit_of, reasons, repeated, rules_of, 
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.alike import alike
-from lsp_server.refactor.doubts import WIDE
+from lsp_server.refactor.doubts import SURE, WIDE
 from lsp_server.refactor.example import Example, NoRule
 from lsp_server.refactor.learn import learn
+from lsp_server.refactor.rewrite import rewrite
 
 
 @pytest.mark.parametrize(
@@ -176,6 +177,28 @@ def test_a_relative_import_is_doubtful_in_another_file() -> None:
     edit = sure_edit("python", text, ("from app.store import Row\n", "from .store import Row\n"))
     assert edit.applied(text) == text
     assert doubts(edit) == ["a relative import means another module in another folder"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("from app.store import Row", "from .store import Row"), ("from .store import Row", "from app.store import Row")],
+)
+def test_all_modules_of_the_own_package_are_imported_as_the_example_is(old: str, new: str) -> None:
+    language = language_for("python", "")
+    rules = learn([Example(f"{old}\n", f"{new}\n", "src/app/views.py")], language)
+    before = old.replace("store", "state") + "\nfrom other.state import Key\nfrom app.state.deep import Key\n"
+    beside, below = (rewrite(rules, path, before, language, beside=SURE) for path in ("app/forms.py", "src/app/b/c.py"))
+    assert beside.applied(before) == before.replace(old.replace("store", "state"), new.replace("store", "state"))
+    assert below.applied(before) == before
+    assert doubts(below) == ["a relative import means another module in another folder"]
+
+
+def test_require_becomes_an_import_of_any_package() -> None:
+    example = ("import A = require('a');\n", "import * as A from 'a';\n")
+    text = "import B = require('b');\nimport C = require('./c');\n"
+    edit = sure_edit("typescript", text, example)
+    assert edit.applied(text) == "import * as B from 'b';\nimport C = require('./c');\n"
+    assert doubts(edit) == ["a module of these files may export other things than a package"]
 
 
 def test_an_import_that_went_goes_where_nothing_uses_it() -> None:
