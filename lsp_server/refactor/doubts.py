@@ -144,16 +144,16 @@ def doubt_of(
     if rule.is_syntax and not (own and _is_near(match.nodes[0], own)) and not is_free:
         return "only its syntax is as in the example"
     is_short = _has_short_name(rule)
-    if rule.receivers and not receivers_of(match) <= rule.receivers:
-        if is_short or _is_other_member(rule):
-            return "its receiver is another one than in the example, and may have another type"
-        if name := _own_method(match):
-            return f"`{name}` is a method of its own class"
+    is_other = bool(rule.receivers) and not receivers_of(match) <= rule.receivers
+    if is_other and (is_short or _is_other_member(rule)):
+        return "its receiver is another one than in the example, and may have another type"
+    if (is_other or _becomes_static(rule)) and (name := _own_method(match)):
+        return f"`{name}` is a method of its own class"
     elsewhere = _elsewhere(rule, match, scopes) if own is None and not rule.is_syntax else ""
     if rule.language == "python" and _is_evaluated_union(rule, match.nodes[0]):
         return "it is evaluated here, where not all versions know `|` of types"
     is_method = is_short and bool(receivers_of(match) or _is_method(match.nodes[0]))
-    other = elsewhere or other_value(rule, match, has_short_name=is_method)
+    other = elsewhere or other_value(rule, match, scopes.syntax, has_short_name=is_method)
     if other:
         return other
     if has_errors and _is_broken(match.nodes[0]):
@@ -275,8 +275,14 @@ def _is_method(node: Node) -> bool:
     return receiver_of(node) is not None or (callee is not None and receiver_of(callee) is not None)
 
 
+def _becomes_static(rule: Rule) -> bool:
+    """Return whether `$this->f()` of PHP becomes `self::f()`."""
+    old, new = ({item.text for item in items(side) if isinstance(item, Leaf)} for side in (rule.pattern, rule.template))
+    return "this" in old - new and bool({"self", "static"} & (new - old))
+
+
 def _own_method(match: Match) -> str:
-    """Return the name of the method that a place calls of itself, if the class around it has it; else ""."""
+    """Return the name of the method that a place calls of itself, if the class around it has it, and not for all."""
     node = match.nodes[0]
     callee = callee_of(node) if is_call(node) else None
     if callee is None or not receivers_of(match) <= SELF:
@@ -284,8 +290,11 @@ def _own_method(match: Match) -> str:
     names = [leaf.text for leaf in callee.leaves() if leaf.named]
     body = next((above for above in node.ancestors() if "class" in above.kind and above.child("body")), None)
     members = body.child("body") if body is not None else None
-    own = {name.text for one in (members.children if members else ()) if (name := one.child("name")) is not None}
-    return names[-1] if names and names[-1] in own else ""
+    for one in members.children if members is not None and names else ():
+        name, head = one.child("name"), (part for part in one.children if part.field != "body")
+        if name is not None and name.text == names[-1]:
+            return "" if any(leaf.text == "static" for part in head for leaf in part.leaves()) else name.text
+    return ""
 
 
 def _tokens(patterns: Sequence[Pattern]) -> str:

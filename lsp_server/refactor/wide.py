@@ -42,6 +42,7 @@ _SAME = (
     ({"php"}, {"list", "(", ")"}, {"[", "]"}),
 )
 """Languages, and tokens that mean the same as others there."""
+_HIDES_BY_DEFAULT = frozenset({"java", "csharp"})
 
 
 @attrs.frozen(eq=False)
@@ -205,6 +206,8 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
         return _other_variable(word, "const" if "const" in come else "let", match.nodes[0], names_of(scopes.syntax))
     if "static" in come and rule.language == "php" and match.nodes[0].kind in CLOSURES:
         return "`$this` is used here" if any(leaf.text == "this" for leaf in match.nodes[0].leaves()) else None
+    if ("public" in gone and rule.language in _HIDES_BY_DEFAULT) or "private" in come - gone:
+        return _overriding(match.nodes[0])
     if "nullptr" in come and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
         return "C, which has no `nullptr`, reads this file too"
     return None
@@ -214,6 +217,14 @@ def _changed_words(rule: Rule) -> tuple[set[str], set[str], set[str]]:
     """Return the tokens that an edit takes away, those that it brings, and those that stay."""
     old, new = ({item.text for item in items(side) if isinstance(item, Leaf)} for side in (rule.pattern, rule.template))
     return old - new, new - old, old & new
+
+
+def _overriding(node: Node) -> str | None:
+    """Return a reason if a node is the header of a method that overrides another one: it must be as visible."""
+    method = next((one for one in (node, *node.ancestors()) if one.kind.startswith("method_")), None)
+    header = [child for child in method.children if child.field != "body"] if method is not None else []
+    words = {leaf.text.lower() for child in header for leaf in child.leaves()}
+    return "it overrides a method, which is as visible as before" if "override" in words else None
 
 
 def _other_variable(word: str, new: str, top: Node, names: Names) -> str | None:

@@ -1,7 +1,7 @@
 """Which places fit a rule and may still mean something else: they are edited only if the user takes them."""
 
 import pytest
-from support.refactor_case import doubts, sure_edit
+from support.refactor_case import doubts, reasons, sure_edit
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.doubts import SURE
@@ -264,3 +264,46 @@ def test_the_code_of_others_is_doubtful_unless_the_example_is_there(language: st
         edit = rewrite(rules, "vendor/c/d", before, known, beside=SURE)
         assert doubts(edit) == expected
         assert edit.applied(before) == (before if expected else after)
+
+
+def test_a_macro_with_a_type_of_its_file_is_sure_with_such_types() -> None:
+    text = "class B {};\nTEST(B, One) { f(); }\nTEST(C, Two) { g(); }\n"
+    head = "class A {};\n"
+    edit = sure_edit("cpp", text, (head + "TEST(A, Zero) { h(); }\n", head + "TEST_F(A, Zero) { h(); }\n"))
+    assert edit.applied(text) == text.replace("TEST(B", "TEST_F(B")
+    assert doubts(edit) == ["the example has a class of its file where this has something else"]
+    free = sure_edit("cpp", text, ("TEST(A, Zero) { h(); }\n", "TEST_F(A, Zero) { h(); }\n"))
+    assert free.applied(text) == text.replace("TEST", "TEST_F")
+
+
+def test_an_own_method_of_objects_is_hardly_meant_where_self_becomes_static() -> None:
+    examples = [
+        (
+            f"<?php\nclass A {{ function a() {{ $this->{call}; }} }}\n",
+            f"<?php\nclass A {{ function a() {{ self::{call}; }} }}\n",
+        )
+        for call in ("eq(1, 2)", "ne(1)")
+    ]
+    calls = "$this->has(1); $this->own(2); $this->all(3);"
+    text = f"<?php\nclass B {{ function b() {{ {calls} }} function own() {{}} static function all() {{}} }}\n"
+    edit = sure_edit("php", text, *examples)
+    assert edit.applied(text) == text.replace("$this->has", "self::has").replace("$this->all", "self::all")
+    assert doubts(edit) == ["`own` is a method of its own class"]
+
+
+@pytest.mark.parametrize(
+    ("language", "old", "new", "override"),
+    [
+        ("java", "public ", "", "@Override public void b() {}"),
+        ("csharp", "protected ", "private ", "protected override void b() {}"),
+        ("typescript", "protected ", "private ", "protected override b() {}"),
+    ],
+)
+def test_a_method_that_overrides_another_one_stays_as_visible(language: str, old: str, new: str, override: str) -> None:
+    types = ("", "") if language == "typescript" else ("void ", "int ")
+    mark = "@A " if language == "java" else ""
+    examples = [f"class A {{ {mark}{old}{one}{name}() {{}} }}\n" for one, name in zip(types, "cd", strict=True)]
+    text = f"class B {{\n  {override}\n  {mark}{old}{types[1]}e() {{}}\n}}\n"
+    edit = sure_edit(language, text, *((one, one.replace(old, new)) for one in examples))
+    assert edit.applied(text) == text.replace(f"{old}{types[1]}e", f"{new}{types[1]}e")
+    assert reasons(edit) == ["it overrides a method, which is as visible as before"]
