@@ -153,7 +153,7 @@ def doubt_of(
     if rule.language == "python" and _is_evaluated_union(rule, match.nodes[0]):
         return "it is evaluated here, where not all versions know `|` of types"
     is_method = is_short and bool(receivers_of(match) or _is_method(match.nodes[0]))
-    other = elsewhere or other_value(rule, match, scopes.syntax, has_short_name=is_method)
+    other = elsewhere or other_value(rule, match, has_short_name=is_method)
     if other:
         return other
     if has_errors and _is_broken(match.nodes[0]):

@@ -225,7 +225,7 @@ def _learn_change(
         receivers=frozenset() if is_code else receivers_of(match),
         in_annotation=not is_code and in_annotation(change.before[0]),
         position=None if is_code else position_of_example(change.before[0], change.after),
-        seen=() if is_code else seen_of(match, before),
+        seen=() if is_code else seen_of(match),
         assumed=()
         if is_code
         else (

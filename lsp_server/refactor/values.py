@@ -4,11 +4,10 @@ import functools
 import re
 from collections.abc import Iterator, Sequence
 
-from lsp_server.refactor.declarations import is_class, names_of
 from lsp_server.refactor.grammar import argument_name, is_access, is_call, is_literal, is_name
 from lsp_server.refactor.matching import Bound, Match
 from lsp_server.refactor.pattern import Branch, Hole, Pattern, Rest, Rule, Seen, variables
-from lsp_server.refactor.syntax import Node, Syntax
+from lsp_server.refactor.syntax import Node
 
 _SORTS = {
     "a function": re.compile(
@@ -23,14 +22,13 @@ _FUNCTION = frozenset({"a function"})
 _DONE = frozenset({"an object"})
 """What an edit that puts something around a value may have made already."""
 _CLASS_NAME = re.compile(r"[A-Z]\w*[a-z]\w*")
-_OWN_CLASS = "a class of its file"
 _AWAITS = ("await", "await_expression")
 _WRAPPERS = ("argument", "value_argument")
 
 
-def seen_of(match: Match | None, syntax: Syntax | None = None) -> tuple[Seen, ...]:
-    """Return what the variables of a pattern are in an example; without the syntax of its file no class is its own."""
-    return tuple(_seen(*one, syntax) for one in _variables(match)) if match is not None else ()
+def seen_of(match: Match | None) -> tuple[Seen, ...]:
+    """Return what the variables of a pattern are in an example."""
+    return tuple(_seen(*one) for one in _variables(match)) if match is not None else ()
 
 
 def joined(one: Sequence[Seen], other: Sequence[Seen]) -> tuple[Seen, ...]:
@@ -44,11 +42,11 @@ def _by_index(one: Sequence[frozenset[str]], other: Sequence[frozenset[str]]) ->
     return tuple(a | b for a, b in zip(one, other, strict=False))
 
 
-def other_value(rule: Rule, match: Match, syntax: Syntax, *, has_short_name: bool) -> str:
+def other_value(rule: Rule, match: Match, *, has_short_name: bool) -> str:
     """Return how a value of a place differs from those of the examples so that more may be meant; "" if none does."""
     known = {seen.name: seen for seen in rule.seen}
     for variable, bound in _variables(match):
-        seen, here = known.get(variable.name), _seen(variable, bound, syntax)
+        seen, here = known.get(variable.name), _seen(variable, bound)
         if seen is None:
             continue
         if has_short_name and _is_arguments(variable) and here.fewest < seen.fewest:
@@ -57,9 +55,7 @@ def other_value(rule: Rule, match: Match, syntax: Syntax, *, has_short_name: boo
         if any(one.kind in _AWAITS for one in (match.nodes[0], match.nodes[0].parent) if one is not None):
             others -= _FUNCTION  # an awaited call may take a function as well as its promise
         for sorts, old in zip(here.sorts, seen.sorts, strict=False):
-            if old == {_OWN_CLASS} and _OWN_CLASS not in sorts:
-                return "the example has a class of its file where this has something else"
-            is_known = old <= _STRUCTURES | {"a call", "a class", _OWN_CLASS}
+            is_known = old <= _STRUCTURES | {"a call", "a class"}
             is_done = variable.name in _wrapped(rule) and sorts <= _DONE
             if sorts <= others and not sorts & old and (is_known or is_done):
                 return f"it has {min(sorts)} where the example has {' or '.join(sorted(old - {''})) or 'a name'}"
@@ -83,17 +79,9 @@ def _is_arguments(variable: Hole | Rest) -> bool:
     return isinstance(variable, Rest) and variable.separator != "\n"
 
 
-def _seen(item: Hole | Rest, bound: Bound, syntax: Syntax | None) -> Seen:
-    sorts = tuple(frozenset({_OWN_CLASS if _is_own_class(node, syntax) else _sort(node)}) for node in bound.nodes)
+def _seen(item: Hole | Rest, bound: Bound) -> Seen:
+    sorts = tuple(frozenset({_sort(node)}) for node in bound.nodes)
     return Seen(item.name, sorts, sum(not argument_name(node) for node in bound.nodes))
-
-
-def _is_own_class(node: Node, syntax: Syntax | None) -> bool:
-    """Return whether a macro of C++ gets a type that its file declares: `TEST_F(Fixture, Name)` needs one."""
-    leaves = [*node.leaves()] if node.kind == "parameter_declaration" else []
-    if len(leaves) != 1 or syntax is None or syntax.language.id != "cpp":
-        return False
-    return any(is_class(one.holder) for one in names_of(syntax).declared(leaves[0].text).values())
 
 
 def _sort(node: Node) -> str:

@@ -266,16 +266,6 @@ def test_the_code_of_others_is_doubtful_unless_the_example_is_there(language: st
         assert edit.applied(before) == (before if expected else after)
 
 
-def test_a_macro_with_a_type_of_its_file_is_sure_with_such_types() -> None:
-    text = "class B {};\nTEST(B, One) { f(); }\nTEST(C, Two) { g(); }\n"
-    head = "class A {};\n"
-    edit = sure_edit("cpp", text, (head + "TEST(A, Zero) { h(); }\n", head + "TEST_F(A, Zero) { h(); }\n"))
-    assert edit.applied(text) == text.replace("TEST(B", "TEST_F(B")
-    assert doubts(edit) == ["the example has a class of its file where this has something else"]
-    free = sure_edit("cpp", text, ("TEST(A, Zero) { h(); }\n", "TEST_F(A, Zero) { h(); }\n"))
-    assert free.applied(text) == text.replace("TEST", "TEST_F")
-
-
 def test_an_own_method_of_objects_is_hardly_meant_where_self_becomes_static() -> None:
     examples = [
         (

@@ -102,7 +102,8 @@ def test_var_becomes_another_keyword_only_where_it_stays_the_same_variable(text:
         ("php", "<?php\n$a = array(1, 2);\n", "<?php\n$a = [1, 2];\n", "<?php\nf(array($b => array()));\n",
          "<?php\nf([$b => []]);\n"),
         ("python", "try:\n    f()\nexcept A, e:\n    g(e)\n", "try:\n    f()\nexcept A as e:\n    g(e)\n",
-         "try:\n    h()\nexcept (B, C), d:\n    raise\n", "try:\n    h()\nexcept (B, C) as d:\n    raise\n"),
+         "try:\n    h()\nexcept (B, C), d:\n    i(d)\n    raise\n",
+         "try:\n    h()\nexcept (B, C) as d:\n    i(d)\n    raise\n"),
         ("cpp", "void f() { g(NULL); }\n", "void f() { g(nullptr); }\n", "int* p = NULL;\n", "int* p = nullptr;\n"),
     ],
 )  # fmt: skip
