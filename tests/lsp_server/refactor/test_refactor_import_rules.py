@@ -2,6 +2,8 @@
 
 # ruff: noqa: E501  a file a line
 
+import re
+
 import pytest
 from support.refactor_case import doubts, edit_of, reasons, repeated, rules_of, sure_edit
 
@@ -56,6 +58,32 @@ def test_a_renamed_import_is_renamed_with_its_uses(
 def test_the_uses_in_the_file_of_the_example_are_renamed_too() -> None:
     before, after = "from m import old\n\nf(old)\n", "from m import new\n\nf(old)\n"
     assert repeated("python", before, after, after) == "from m import new\n\nf(new)\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "path", "text"),
+    [
+        ("python", "from .clock import old\n", "app/clock.py", "old = 1\n\n\ndef f(a):\n    return a.old + old\n"),
+        ("python", "from app.clock import old\n", "src/app/clock/__init__.py", "def old():\n    old()\n"),
+        (
+            "typescript",
+            "import { old } from '../app/clock';\n",
+            "app/clock.ts",
+            "export function old() { return a.old(old); }\n",
+        ),
+        ("javascript", "import { old } from './clock.js';\n", "app/clock.js", "export class old {}\nnew old();\n"),
+    ],
+)
+def test_a_renamed_import_renames_what_it_imports(language: str, before: str, path: str, text: str) -> None:
+    known = language_for(language, "")
+    rules = learn([Example(before, before.replace("old", "late"), f"app/use.{language}")], known)
+    edits = [rewrite(rules, one, text, known, beside=SURE) for one in (path, path.replace("clock", "watch"))]
+    assert edits[0].applied(text) == re.sub(r"(?<!\.)\bold\b", "late", text)
+    assert edits[1].applied(text) == text
+    taken = text + "f(late)\n"
+    edit = rewrite(rules, path, taken, known, beside=SURE)
+    assert edit.applied(taken) == taken
+    assert {*doubts(edit)} == {"`late` is something else there"}
 
 
 @pytest.mark.parametrize(
