@@ -338,3 +338,11 @@ def binds(leaf: Node, scope: Node) -> str:
     if node.field in _BINDING_FIELDS and _BINDER.search(parent.kind) and parent.kind != "jsx_attribute":
         return "local"
     return "local" if parent.kind == "as_pattern" and node.kind == "as_pattern_target" else ""
+
+
+def is_relative_import(statement: Node, language: str) -> bool:
+    """Return whether an import means another module in another folder."""
+    if language == "python":
+        return any(node.kind == "relative_import" for node in statement.walk())
+    strings = (leaf.text for leaf in statement.leaves() if "string" in leaf.kind or "fragment" in leaf.kind)
+    return language in SCRIPTS and any(text.startswith(".") for text in strings)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, UNKNOWN, Scopes
+from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, UNKNOWN, Scopes, is_relative_import
 from lsp_server.refactor.grammar import (
     SELF,
     callee_of,
@@ -52,6 +52,7 @@ _POSITIONS = {
     "a bound of a type": re.compile(r"^(trait_bounds|where_predicate|type_bound|constraint)$"),
     "an attribute": re.compile(r"^attribute_item$"),
 }
+_OTHERS = frozenset({"vendor", "vendored", "third_party", "third-party", "node_modules", "bower_components"})
 _TYPE = re.compile(r"^(struct|class|enum|interface|trait|union|type)_(item|declaration|definition|specifier)$")
 
 
@@ -137,19 +138,17 @@ def doubt_of(
     """
     if rule.wide:
         return rule.wide
-    if rule.home is not None and own is None and not _is_within(path, rule.home):
-        return "it is in another folder than the examples, and only its syntax is as in them"
-    if rule.imports == "relative" and own is None:
-        return "a relative import means another module in another folder"
+    if own is None and (why := _other_file(rule, match.nodes[0], path)):
+        return why
     is_free = _is_asked_for(rule, match) or _is_unasked(rule)
     if rule.is_syntax and not (own and _is_near(match.nodes[0], own)) and not is_free:
         return "only its syntax is as in the example"
     is_short = _has_short_name(rule)
-    if rule.receivers and not receivers_of(match) <= rule.receivers:
-        if is_short or _is_other_member(rule):
-            return "its receiver is another one than in the example, and may have another type"
-        if name := _own_method(match):
-            return f"`{name}` is a method of its own class"
+    is_other = bool(rule.receivers) and not receivers_of(match) <= rule.receivers
+    if is_other and (is_short or _is_other_member(rule)):
+        return "its receiver is another one than in the example, and may have another type"
+    if (is_other or _becomes_static(rule)) and (name := _own_method(match)):
+        return f"`{name}` is a method of its own class"
     elsewhere = _elsewhere(rule, match, scopes) if own is None and not rule.is_syntax else ""
     if rule.language == "python" and _is_evaluated_union(rule, match.nodes[0]):
         return "it is evaluated here, where not all versions know `|` of types"
@@ -167,6 +166,25 @@ def doubt_of(
     if here == "an attribute":
         return "another declaration may not need it"
     return f"it is {here or 'elsewhere'} here, and {rule.position or 'elsewhere'} in the example"
+
+
+def _other_file(rule: Rule, node: Node, path: str) -> str:
+    """Return why a place may mean something else in a file that has no example; "" if its path does not say so."""
+    if rule.path and (vendored := _OTHERS.intersection(path.split("/")) - {*rule.path.split("/")}):
+        return f"`{min(vendored)}` has code of others"
+    if rule.home is not None and not _is_within(path, rule.home):
+        return "it is in another folder than the examples, and only its syntax is as in them"
+    if rule.imports == "relative" and not _is_beside(path, rule.path):
+        return "a relative import means another module in another folder"
+    if rule.imports == "package" and is_relative_import(node, rule.language):
+        return "a module of these files may export other things than a package"
+    return ""
+
+
+def _is_beside(path: str, other: str) -> bool:
+    """Return whether two files are in one folder. Their paths may begin at different folders."""
+    short, long = sorted((path.rpartition("/")[0], other.rpartition("/")[0]), key=len)
+    return bool(other) and (short == long or (bool(short) and long.endswith(f"/{short}")))
 
 
 def _is_within(path: str, home: str) -> bool:
@@ -257,8 +275,14 @@ def _is_method(node: Node) -> bool:
     return receiver_of(node) is not None or (callee is not None and receiver_of(callee) is not None)
 
 
+def _becomes_static(rule: Rule) -> bool:
+    """Return whether `$this->f()` of PHP becomes `self::f()`."""
+    old, new = ({item.text for item in items(side) if isinstance(item, Leaf)} for side in (rule.pattern, rule.template))
+    return "this" in old - new and bool({"self", "static"} & (new - old))
+
+
 def _own_method(match: Match) -> str:
-    """Return the name of the method that a place calls of itself, if the class around it has it; else ""."""
+    """Return the name of the method that a place calls of itself, if the class around it has it, and not for all."""
     node = match.nodes[0]
     callee = callee_of(node) if is_call(node) else None
     if callee is None or not receivers_of(match) <= SELF:
@@ -266,8 +290,11 @@ def _own_method(match: Match) -> str:
     names = [leaf.text for leaf in callee.leaves() if leaf.named]
     body = next((above for above in node.ancestors() if "class" in above.kind and above.child("body")), None)
     members = body.child("body") if body is not None else None
-    own = {name.text for one in (members.children if members else ()) if (name := one.child("name")) is not None}
-    return names[-1] if names and names[-1] in own else ""
+    for one in members.children if members is not None and names else ():
+        name, head = one.child("name"), (part for part in one.children if part.field != "body")
+        if name is not None and name.text == names[-1]:
+            return "" if any(leaf.text == "static" for part in head for leaf in part.leaves()) else name.text
+    return ""
 
 
 def _tokens(patterns: Sequence[Pattern]) -> str:

@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 
 import attrs
 
-from lsp_server.refactor.bindings import SCRIPTS, Scopes, import_statements, imports_of
+from lsp_server.refactor.bindings import Scopes, import_statements, imports_of, is_relative_import
 from lsp_server.refactor.generalise import Side
 from lsp_server.refactor.grammar import is_name
 from lsp_server.refactor.import_edits import used_names
@@ -24,8 +24,8 @@ class ImportRules:
     wide: tuple[Rule, ...] = ()
 
 
-def import_rules(before: Syntax, after: Syntax, gone: Collection[str]) -> ImportRules:
-    """Return the rules of an example that changed nothing but imports. What it only adds gives none.
+def import_rules(before: Syntax, after: Syntax, gone: Collection[str], path: str) -> ImportRules:
+    """Return the rules of an example that changed nothing but imports of the file `path`. What it only adds gives none.
 
     `gone` are names that only have another name after it, see renames.py.
     """
@@ -37,10 +37,10 @@ def import_rules(before: Syntax, after: Syntax, gone: Collection[str]) -> Import
         if second is None:
             sure.append(Rule(before.language.id, (_Reader(before, varying=()).read(first),), (), imports="removal"))
         else:
-            one, wider = _statement_rules(first, second, before, after)
+            one, wider = _statement_rules(first, second, before, after, path)
             sure += one
             wide += wider
-    return ImportRules(tuple(sure), tuple(wide))
+    return ImportRules(tuple(attrs.evolve(one, path=path) for one in sure), tuple(wide))
 
 
 def joined_rules(examples: Sequence[ImportRules]) -> ImportRules:
@@ -84,10 +84,11 @@ def _parts(syntax: Syntax) -> Iterator[Node]:
         yield from specs or [node]
 
 
-def _statement_rules(old: Node, new: Node, before: Syntax, after: Syntax) -> tuple[list[Rule], list[Rule]]:
+def _statement_rules(old: Node, new: Node, before: Syntax, after: Syntax, path: str) -> tuple[list[Rule], list[Rule]]:
     """Return the sure rules and the wide ones of an import that changed and binds the same names.
 
     Where the last part of the module's name stays, the module moved with all that is in it, so other names move too.
+    Where only the form changed, that of a module of the own package or of any package changes with it.
     """
     names, others = _names(old), _names(new)
     known, bound = _bound(old, before), _bound(new, after)
@@ -98,7 +99,7 @@ def _statement_rules(old: Node, new: Node, before: Syntax, after: Syntax) -> tup
     module, moved = _module(old, names), _module(new, others)
     is_whole = bool(module) and bool(moved) and module[-1] == moved[-1]
     language = before.language.id
-    sort: ImportSort = "relative" if moved != module and _is_relative(new, language) else "statement"
+    sort: ImportSort = "relative" if moved != module and is_relative_import(new, language) else "statement"
 
     def rules(varying: Sequence[Node], varied: Sequence[Node], wide: str = "") -> list[Rule]:
         found: list[Rule] = []
@@ -110,10 +111,33 @@ def _statement_rules(old: Node, new: Node, before: Syntax, after: Syntax) -> tup
 
     if not is_whole:
         return rules((), ()), rules(names, others, _reason(old, names)) if names else []
+    if _is_own_package(old, new, path) or _is_own_package(new, old, path):
+        sort = "relative"
+        return rules([*names, _last(old, names)], [*others, _last(new, others)]), []
     source, target = _source(old), _source(new)
     if module != moved or source is None or target is None:
         return rules(names, others), []
+    is_namespace = all(any(leaf.text == word for leaf in one.leaves()) for one, word in ((old, "require"), (new, "*")))
+    if is_namespace and not is_relative_import(old, language):
+        sort = "package"
+        return rules([*names, source], [*others, target]), []
     return rules(names, others), rules([*names, source], [*others, target], _reason(old, [*names, source]))
+
+
+def _last(statement: Node, names: Sequence[Node]) -> Node:
+    """Return the last part of the name of the module that an import names."""
+    taken = {id(leaf) for name in names for leaf in name.leaves()}
+    return [leaf for leaf in statement.leaves() if leaf.named and id(leaf) not in taken][-1]
+
+
+def _is_own_package(absolute: Node, relative: Node, path: str) -> bool:
+    """Return whether two imports of Python name a module beside the file: `a.b` and, in the folder `a`, `.b`."""
+    modules = [one.child("module_name") for one in (absolute, relative)]
+    if modules[0] is None or modules[1] is None or modules[1].kind != "relative_import":
+        return False
+    *folders, name = modules[0].tokens.split(".")
+    is_beside = modules[1].tokens == f".{name}"
+    return is_beside and bool(folders) and path.split("/")[:-1][-len(folders) :] == folders
 
 
 def _source(statement: Node) -> Node | None:
@@ -148,14 +172,6 @@ def _module(statement: Node, names: Sequence[Node]) -> list[str]:
     taken = {id(leaf) for name in names for leaf in name.leaves()}
     leaves = [leaf for leaf in statement.leaves() if leaf.named and id(leaf) not in taken]
     return [part for leaf in leaves for part in leaf.text.replace("\\", "/").split("/") if part]
-
-
-def _is_relative(statement: Node, language: str) -> bool:
-    """Return whether an import means another module in another folder."""
-    if language == "python":
-        return any(node.kind == "relative_import" for node in statement.walk())
-    strings = (leaf.text for leaf in statement.leaves() if "string" in leaf.kind or "fragment" in leaf.kind)
-    return language in SCRIPTS and any(text.startswith(".") for text in strings)
 
 
 def _reason(statement: Node, varying: Sequence[Node]) -> str:

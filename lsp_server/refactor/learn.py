@@ -133,7 +133,7 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     imports, rules = import_edit(before, after), _NO_IMPORTS
     if not (is_code or found.changes or found.insertions):
         renames = import_renames(imports.replaced, before, after, path)
-        rules = import_rules(before, after, {old.bound for old, _ in renames.imports})
+        rules = import_rules(before, after, {old.bound for old, _ in renames.imports}, path)
     return Lesson(tuple(learned), imports, found.insertions, small, alike, own, broken, prose, wide, rules, renames)
 
 

@@ -179,8 +179,9 @@ class Seen:
     fewest: int
 
 
-ImportSort = Literal["", "statement", "relative", "removal"]
-"""What a rule of imports alone does, see import_rules.py. In another folder "relative" means another module."""
+ImportSort = Literal["", "statement", "relative", "removal", "package"]
+"""What a rule of imports alone does, see import_rules.py. In another folder "relative" means another module, and
+"package" is the form of imports of packages."""
 
 
 @attrs.frozen

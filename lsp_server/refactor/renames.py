@@ -133,7 +133,7 @@ def _rule(one: Declaration, old: Node, new: Node, names: Names, after: Syntax, p
         clash=_clash(one, new.text, names) if old is one.leaf else "the name is set above the example too",
     )
     leaf = Leaf(old.kind, old.text, True)
-    return Rule(names.language, (leaf,), (attrs.evolve(leaf, text=new.text),), rename=rename)
+    return Rule(names.language, (leaf,), (attrs.evolve(leaf, text=new.text),), path=path, rename=rename)
 
 
 def _is_of_file(one: Declaration, language: str) -> bool:

@@ -114,7 +114,8 @@ class _Rendering:
         loose = binds < hole.level and (binds < level(node) or level_of_place(node) < hole.level)
         # Without a bracket around it an expression of Python must not go over several lines.
         is_syntax = self._file.syntax.language.indentation_is_syntax
-        open_lines = is_syntax and not depth and breaks_line(node, self._file.syntax) and not in_brackets(self._match)
+        may_open = is_syntax and not depth and node.kind != "block"
+        open_lines = may_open and breaks_line(node, self._file.syntax) and not in_brackets(self._match)
         if loose or open_lines:
             self._output.text("(")
         self._bound(self._without_parentheses(hole, bound))

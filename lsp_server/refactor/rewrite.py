@@ -191,7 +191,9 @@ class _Rewriting:
         plain = self._source.data.replace(b"\r\n", b"\n") if self._renames else b""
         digest = hashlib.sha256(plain).hexdigest()
         for rule in self._renames:
-            for use in uses_in(rule, self._syntax, rule.rename is not None and rule.rename.digest == digest):
+            for use in uses_in(
+                rule, self._syntax, rule.rename is not None and rule.rename.digest == digest, self._path
+            ):
                 leaf, old, name = use.leaf, rule.pattern[0], rule.template[0]
                 assert isinstance(old, Leaf)
                 assert isinstance(name, Leaf)

@@ -1,5 +1,6 @@
 """The uses of a renamed declaration: which follow it, and which may mean something else."""
 
+import posixpath
 import re
 from collections.abc import Callable, Iterator
 
@@ -42,8 +43,8 @@ class Use:
     behind: str = ""
 
 
-def uses_in(rule: Rule, syntax: Syntax, own: bool) -> list[Use]:
-    """Return the uses of a renamed declaration in a file. `own` says that the file is the example."""
+def uses_in(rule: Rule, syntax: Syntax, own: bool, path: str) -> list[Use]:
+    """Return the uses of a renamed declaration in the file `path`. `own` says that the file is the example."""
     assert rule.rename is not None
     if own:
         return _own_uses(rule, rule.rename.start, syntax)
@@ -54,7 +55,35 @@ def uses_in(rule: Rule, syntax: Syntax, own: bool) -> list[Use]:
         return list(Uses(rule, names, None).all())
     imports = [one for one in names.declared(rule.words[0]).values() if one.sort == "import"]
     same = [one for one in imports if same_origin(one.owner, rule.rename.owner)]
-    return list(Uses(rule, names, same[0]).all()) if same else []
+    if same:
+        return list(Uses(rule, names, same[0]).all())
+    return _uses_in_module(rule, names) if _is_imported_from(rule, path) else []
+
+
+def _uses_in_module(rule: Rule, names: Names) -> list[Use]:
+    """Return the declaration of an import that got another name, and its uses in the file that has it."""
+    old, new = rule.words
+    found = [one for one in names.declared(old).values() if one.sort == "global"]
+    if not found or rule.rename is None:
+        return []
+    clash = f"`{new}` is something else there" if any(map(_is_free, names.leaves(new))) else ""
+    rename = attrs.evolve(rule.rename, sort="global", clash=clash)
+    return list(Uses(attrs.evolve(rule, rename=rename), names, found[0]).all())
+
+
+def _is_imported_from(rule: Rule, path: str) -> bool:
+    """Return whether the import of an example names a file of Python, JavaScript or TypeScript."""
+    module, _, name = rule.rename.owner.rpartition(".") if rule.rename is not None else ("", "", "")
+    if name != rule.words[0] or not rule.path:
+        return False
+    if rule.language == "python":
+        dots = len(module) - len(module.lstrip("."))
+        module = "/".join([".", *[".."] * (dots - 1), *filter(None, module.split("."))][0 if dots else 1 :])
+    elif not module.startswith("."):
+        return False
+    here = re.sub(r"(/__init__|/index)?\.\w+$", "", path)
+    whole = posixpath.normpath(posixpath.join(posixpath.dirname(rule.path), module)) if module[:1] == "." else module
+    return f"/{here}".endswith(f"/{re.sub(r'[.][cm]?[jt]sx?$', '', whole)}")
 
 
 def _own_uses(rule: Rule, start: int, syntax: Syntax) -> list[Use]:

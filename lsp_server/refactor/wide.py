@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import SCRIPTS, Scopes
-from lsp_server.refactor.declarations import inner_parent, is_set_again, names_of
+from lsp_server.refactor.bindings import SCRIPTS, Scopes, is_function
+from lsp_server.refactor.declarations import Declaration, Names, inner_parent, is_member, is_set_again, names_of
 from lsp_server.refactor.difference import Change, changed_children
 from lsp_server.refactor.doubts import is_syntax_alone
 from lsp_server.refactor.generalise import Side, Sides
@@ -24,6 +24,7 @@ from lsp_server.refactor.grammar import (
     is_list,
     is_name,
     is_operator,
+    is_string_content,
 )
 from lsp_server.refactor.matching import Match
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, Tail, has_same_sides, items, variables
@@ -32,6 +33,16 @@ from lsp_server.refactor.syntax import Node, Syntax, same
 CLOSURES = frozenset({"anonymous_function", "anonymous_function_creation_expression", "arrow_function"})
 _RAISE = re.compile(r"^(raise|throw)_(statement|expression)$")
 _LIST = re.compile(r"array|list|tuple|dictionary")
+_SAME = (
+    (SCRIPTS, {"let"}, {"const"}),
+    (SCRIPTS, {"var"}, {"const"}),
+    (SCRIPTS, {"var"}, {"let"}),
+    ({"cpp"}, {"NULL"}, {"nullptr"}),
+    ({"php"}, {"array", "(", ")"}, {"[", "]"}),
+    ({"php"}, {"list", "(", ")"}, {"[", "]"}),
+)
+"""Languages, and tokens that mean the same as others there."""
+_HIDES_BY_DEFAULT = frozenset({"java", "csharp"})
 
 
 @attrs.frozen(eq=False)
@@ -177,46 +188,88 @@ def _is_keyword(node: Node) -> bool:
 def is_sound(rule: Rule) -> bool:
     """Return whether the widest form means the same wherever it may be made: `static` of a closure, `const` for `let`.
 
-    checks.py leaves out the places where it would not.
+    unsound leaves out the places where it would not.
     """
-    old, new = ({item.text for item in items(side) if isinstance(item, Leaf)} for side in (rule.pattern, rule.template))
-    kind = getattr(rule.pattern[0], "kind", "")
-    is_static = rule.language == "php" and kind in CLOSURES and new - old == {"static"} and old <= new
-    return is_static or (rule.language in SCRIPTS and (old - new, new - old) == ({"let"}, {"const"}))
+    gone, come, stays = _changed_words(rule)
+    if rule.language == "php" and (gone, come) == (set(), {"static"}):
+        return getattr(rule.pattern[0], "kind", "") in CLOSURES
+    if rule.language == "python" and "except" in stays:
+        return (gone, come) == (set(), {"as"})
+    return any(rule.language in languages and gone == old and come == new for languages, old, new in _SAME)
 
 
 def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     """Return a reason if another keyword would mean another thing at a place."""
-    return _set_again(rule, match, scopes) if rule.language in SCRIPTS else _this_in_static(rule, match)
-
-
-def _this_in_static(rule: Rule, match: Match) -> str | None:
-    """Return a reason if a closure of PHP that becomes static uses its object."""
-    old, new = ({item.text for item in items(one) if isinstance(item, Leaf)} for one in (rule.pattern, rule.template))
-    is_closure = rule.language == "php" and match.nodes[0].kind in CLOSURES
-    if is_closure and "static" in new - old and any(leaf.text == "this" for leaf in match.nodes[0].leaves()):
-        return "`$this` is used here"
+    gone, come, _ = _changed_words(rule)
+    if rule.language in SCRIPTS and come & {"const", "let"} and gone & {"let", "var"}:
+        word = "var" if "var" in gone else "let"
+        return _other_variable(word, "const" if "const" in come else "let", match.nodes[0], names_of(scopes.syntax))
+    if "static" in come and rule.language == "php" and match.nodes[0].kind in CLOSURES:
+        return "`$this` is used here" if any(leaf.text == "this" for leaf in match.nodes[0].leaves()) else None
+    if ("public" in gone and rule.language in _HIDES_BY_DEFAULT) or "private" in come - gone:
+        return _overriding(match.nodes[0])
+    if "nullptr" in come and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
+        return "C, which has no `nullptr`, reads this file too"
     return None
 
 
-def _set_again(rule: Rule, match: Match, scopes: Scopes) -> str | None:
-    """Return a reason if a `let` of JavaScript that becomes `const` has no value, or another one later."""
-    old, new = ({item.text for item in items(one) if isinstance(item, Leaf)} for one in (rule.pattern, rule.template))
-    if not ("let" in old - new and "const" in new):
-        return None
-    names, top = names_of(scopes.syntax), match.nodes[0]
+def _changed_words(rule: Rule) -> tuple[set[str], set[str], set[str]]:
+    """Return the tokens that an edit takes away, those that it brings, and those that stay."""
+    old, new = ({item.text for item in items(side) if isinstance(item, Leaf)} for side in (rule.pattern, rule.template))
+    return old - new, new - old, old & new
+
+
+def _overriding(node: Node) -> str | None:
+    """Return a reason if a node is the header of a method that overrides another one: it must be as visible."""
+    method = next((one for one in (node, *node.ancestors()) if one.kind.startswith("method_")), None)
+    header = [child for child in method.children if child.field != "body"] if method is not None else []
+    words = {leaf.text.lower() for child in header for leaf in child.leaves()}
+    return "it overrides a method, which is as visible as before" if "override" in words else None
+
+
+def _other_variable(word: str, new: str, top: Node, names: Names) -> str | None:
+    """Return a reason if a `let` or `var` of JavaScript that becomes another keyword would be another variable."""
+    is_constant = new == "const"
     for holder in (inner_parent(top), *top.walk()):
-        if not any(child.text == "let" for child in holder.children):
+        if not any(child.text == word for child in holder.children):
             continue
         for one in [child for child in holder.children if child.kind == "variable_declarator"] or [holder]:
-            if one is not holder and one.child("value") is None:
+            if one is not holder and one.child("value") is None and (is_constant or _is_in_loop(holder)):
                 return "it has no value here"
             name = one.child("name") or one.child("left")
             for leaf in name.leaves() if name is not None else ():
                 known = names.declared(leaf.text).get(leaf.start)
-                if is_set_again(known, names) if known is not None else leaf.kind == "identifier":
+                if is_constant and (is_set_again(known, names) if known is not None else leaf.kind == "identifier"):
                     return f"`{leaf.text}` is set again here"
+                if word == "var" and known is not None and _leaves_its_block(known, one, names):
+                    return f"`{leaf.text}` is used outside of its block, or before it is set"
     return None
+
+
+def _is_in_loop(node: Node) -> bool:
+    around = itertools.takewhile(lambda one: not is_function(one), node.ancestors())
+    return any(one.kind.startswith(("for_", "while_", "do_")) for one in around)
+
+
+def _leaves_its_block(known: Declaration, declarator: Node, names: Names) -> bool:
+    """Return whether code beside the rest of its block knows a `var`, or another `var` of its function is the same."""
+    function = next((one for one in known.leaf.ancestors() if is_function(one)), names.syntax.root)
+    declared = names.declared(known.leaf.text)
+    for leaf in names.leaves(known.leaf.text):
+        is_around = function.start <= leaf.start < function.end
+        if leaf is known.leaf or not is_around or is_member(leaf) or is_string_content(leaf):
+            continue
+        is_inside = known.scope.start <= leaf.start < known.scope.end
+        is_own = next((one for one in leaf.ancestors() if is_function(one)), names.syntax.root) is function
+        if leaf.start in declared:
+            other = declared[leaf.start]
+            if is_own and (is_inside or known.leaf.start in range(other.scope.start, other.scope.end)):
+                return True
+        elif is_inside and (leaf.start > declarator.end or (leaf.start > declarator.start and not is_own)):
+            continue
+        elif (found := names.resolved(leaf)) is None or found.leaf is known.leaf or found.scope.start <= function.start:
+            return True
+    return False
 
 
 def _is_same_list(old: Node, new: Node) -> bool:

@@ -1,7 +1,7 @@
 """Which places fit a rule and may still mean something else: they are edited only if the user takes them."""
 
 import pytest
-from support.refactor_case import doubts, sure_edit
+from support.refactor_case import doubts, reasons, sure_edit
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.doubts import SURE
@@ -252,3 +252,48 @@ def test_what_only_the_example_s_file_says_is_doubtful_elsewhere(
     edit = sure_edit(language, text, (before, before.replace(old, new)))
     assert edit.applied(text) == text
     assert doubts(edit) == [doubt]
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after"), [("python", "f(a)\n", "g(a)\n"), ("php", "<?php\nf($a);\n", "<?php\ng($a);\n")]
+)
+def test_the_code_of_others_is_doubtful_unless_the_example_is_there(language: str, before: str, after: str) -> None:
+    known = language_for(language, "")
+    for path, expected in (("src/a", ["`vendor` has code of others"]), ("vendor/b", [])):
+        rules = learn([Example(before, after, path)], known)
+        edit = rewrite(rules, "vendor/c/d", before, known, beside=SURE)
+        assert doubts(edit) == expected
+        assert edit.applied(before) == (before if expected else after)
+
+
+def test_an_own_method_of_objects_is_hardly_meant_where_self_becomes_static() -> None:
+    examples = [
+        (
+            f"<?php\nclass A {{ function a() {{ $this->{call}; }} }}\n",
+            f"<?php\nclass A {{ function a() {{ self::{call}; }} }}\n",
+        )
+        for call in ("eq(1, 2)", "ne(1)")
+    ]
+    calls = "$this->has(1); $this->own(2); $this->all(3);"
+    text = f"<?php\nclass B {{ function b() {{ {calls} }} function own() {{}} static function all() {{}} }}\n"
+    edit = sure_edit("php", text, *examples)
+    assert edit.applied(text) == text.replace("$this->has", "self::has").replace("$this->all", "self::all")
+    assert doubts(edit) == ["`own` is a method of its own class"]
+
+
+@pytest.mark.parametrize(
+    ("language", "old", "new", "override"),
+    [
+        ("java", "public ", "", "@Override public void b() {}"),
+        ("csharp", "protected ", "private ", "protected override void b() {}"),
+        ("typescript", "protected ", "private ", "protected override b() {}"),
+    ],
+)
+def test_a_method_that_overrides_another_one_stays_as_visible(language: str, old: str, new: str, override: str) -> None:
+    types = ("", "") if language == "typescript" else ("void ", "int ")
+    mark = "@A " if language == "java" else ""
+    examples = [f"class A {{ {mark}{old}{one}{name}() {{}} }}\n" for one, name in zip(types, "cd", strict=True)]
+    text = f"class B {{\n  {override}\n  {mark}{old}{types[1]}e() {{}}\n}}\n"
+    edit = sure_edit(language, text, *((one, one.replace(old, new)) for one in examples))
+    assert edit.applied(text) == text.replace(f"{old}{types[1]}e", f"{new}{types[1]}e")
+    assert reasons(edit) == ["it overrides a method, which is as visible as before"]

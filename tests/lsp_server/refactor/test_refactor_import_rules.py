@@ -2,14 +2,17 @@
 
 # ruff: noqa: E501  a file a line
 
+import re
+
 import pytest
 from support.refactor_case import doubts, edit_of, reasons, repeated, rules_of, sure_edit
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.alike import alike
-from lsp_server.refactor.doubts import WIDE
+from lsp_server.refactor.doubts import SURE, WIDE
 from lsp_server.refactor.example import Example, NoRule
 from lsp_server.refactor.learn import learn
+from lsp_server.refactor.rewrite import rewrite
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,32 @@ def test_a_renamed_import_is_renamed_with_its_uses(
 def test_the_uses_in_the_file_of_the_example_are_renamed_too() -> None:
     before, after = "from m import old\n\nf(old)\n", "from m import new\n\nf(old)\n"
     assert repeated("python", before, after, after) == "from m import new\n\nf(new)\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "path", "text"),
+    [
+        ("python", "from .clock import old\n", "app/clock.py", "old = 1\n\n\ndef f(a):\n    return a.old + old\n"),
+        ("python", "from app.clock import old\n", "src/app/clock/__init__.py", "def old():\n    old()\n"),
+        (
+            "typescript",
+            "import { old } from '../app/clock';\n",
+            "app/clock.ts",
+            "export function old() { return a.old(old); }\n",
+        ),
+        ("javascript", "import { old } from './clock.js';\n", "app/clock.js", "export class old {}\nnew old();\n"),
+    ],
+)
+def test_a_renamed_import_renames_what_it_imports(language: str, before: str, path: str, text: str) -> None:
+    known = language_for(language, "")
+    rules = learn([Example(before, before.replace("old", "late"), f"app/use.{language}")], known)
+    edits = [rewrite(rules, one, text, known, beside=SURE) for one in (path, path.replace("clock", "watch"))]
+    assert edits[0].applied(text) == re.sub(r"(?<!\.)\bold\b", "late", text)
+    assert edits[1].applied(text) == text
+    taken = text + "f(late)\n"
+    edit = rewrite(rules, path, taken, known, beside=SURE)
+    assert edit.applied(taken) == taken
+    assert {*doubts(edit)} == {"`late` is something else there"}
 
 
 @pytest.mark.parametrize(
@@ -176,6 +205,28 @@ def test_a_relative_import_is_doubtful_in_another_file() -> None:
     edit = sure_edit("python", text, ("from app.store import Row\n", "from .store import Row\n"))
     assert edit.applied(text) == text
     assert doubts(edit) == ["a relative import means another module in another folder"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("from app.store import Row", "from .store import Row"), ("from .store import Row", "from app.store import Row")],
+)
+def test_all_modules_of_the_own_package_are_imported_as_the_example_is(old: str, new: str) -> None:
+    language = language_for("python", "")
+    rules = learn([Example(f"{old}\n", f"{new}\n", "src/app/views.py")], language)
+    before = old.replace("store", "state") + "\nfrom other.state import Key\nfrom app.state.deep import Key\n"
+    beside, below = (rewrite(rules, path, before, language, beside=SURE) for path in ("app/forms.py", "src/app/b/c.py"))
+    assert beside.applied(before) == before.replace(old.replace("store", "state"), new.replace("store", "state"))
+    assert below.applied(before) == before
+    assert doubts(below) == ["a relative import means another module in another folder"]
+
+
+def test_require_becomes_an_import_of_any_package() -> None:
+    example = ("import A = require('a');\n", "import * as A from 'a';\n")
+    text = "import B = require('b');\nimport C = require('./c');\n"
+    edit = sure_edit("typescript", text, example)
+    assert edit.applied(text) == "import * as B from 'b';\nimport C = require('./c');\n"
+    assert doubts(edit) == ["a module of these files may export other things than a package"]
 
 
 def test_an_import_that_went_goes_where_nothing_uses_it() -> None:

@@ -21,7 +21,6 @@ KINDS = {
     ),
     "a receiver": ("php", "<?php\n$this->same(1, $b);\n", "$this->", "self::", "<?php\n$this->count(2, $c);\n"),
     "an operator": ("javascript", "if (a == 0) f();\n", "==", "===", "if (b == c.d) g();\n"),
-    "a literal": ("cpp", "void f() { g(NULL); }\n", "NULL", "nullptr", "int* p = NULL;\n"),
     "a modifier": ("rust", "pub fn f() {}\n", "pub", "pub(crate)", "pub struct S;\n"),
     "protected of Java": (
         "java",
@@ -37,7 +36,6 @@ KINDS = {
         "private",
         "class B { protected f() {} }\n",
     ),
-    "a list": ("php", "<?php\n$a = array(1, 2);\n", "array(1, 2)", "[1, 2]", "<?php\n$b = array($c);\n"),
 }
 
 
@@ -50,8 +48,7 @@ def test_the_widest_form_of_an_edit_is_made_where_it_is_asked_for(kind: str) -> 
     assert listed.edits == ()
     (left_out,) = listed.left_out
     assert left_out.reason.startswith(WIDE + "only `")
-    expected = text.replace("array($c)", "[$c]") if kind == "a list" else text.replace(old, new)
-    assert rewrite(rules, "file", text, language, beside=Beside(wide=True)).applied(text) == expected
+    assert rewrite(rules, "file", text, language, beside=Beside(wide=True)).applied(text) == text.replace(old, new)
 
 
 @pytest.mark.parametrize(
@@ -76,13 +73,53 @@ def test_what_is_set_again_is_no_constant(text: str, reason: str) -> None:
     assert not reason or reason in [one.reason for one in edit.left_out]
 
 
+@pytest.mark.parametrize(
+    ("text", "const", "let"),
+    [
+        ("var b = 1;\nf(b, c.b, () => b);\n", True, True),
+        ("if (a) {\n  var b = 1;\n} else {\n  var b = 2;\n}\n", True, True),
+        ("var b = function (b) { return b; };\n", True, True),
+        ("var b = () => b();\n", True, True),
+        ("for (var b = 0; b < 3; b++) f(b);\n", False, True),
+        ("var b;\nb = 1;\n", False, True),
+        ("while (a) {\n  var b;\n  b = f(b);\n}\n", False, False),
+        ("if (a) { var b = 1; }\nf(b);\n", False, False),
+        ("f(b);\nvar b = 1;\n", False, False),
+        ("var b = b || {};\n", False, False),
+        ("function f(b) {\n  var b = 1;\n}\n", False, False),
+        ("var b = 1;\nvar b = 2;\n", False, False),
+    ],
+)
+def test_var_becomes_another_keyword_only_where_it_stays_the_same_variable(text: str, const: bool, let: bool) -> None:
+    for word, is_sure in (("const", const), ("let", let)):
+        changed = sure_edit("javascript", text, ("var a = f(1);\n", f"{word} a = f(1);\n")).applied(text)
+        assert changed == (text.replace("var b", f"{word} b") if is_sure else text)
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "changed"),
+    [
+        ("php", "<?php\n$a = array(1, 2);\n", "<?php\n$a = [1, 2];\n", "<?php\nf(array($b => array()));\n",
+         "<?php\nf([$b => []]);\n"),
+        ("python", "try:\n    f()\nexcept A, e:\n    g(e)\n", "try:\n    f()\nexcept A as e:\n    g(e)\n",
+         "try:\n    h()\nexcept (B, C), d:\n    i(d)\n    raise\n",
+         "try:\n    h()\nexcept (B, C) as d:\n    i(d)\n    raise\n"),
+        ("cpp", "void f() { g(NULL); }\n", "void f() { g(nullptr); }\n", "int* p = NULL;\n", "int* p = nullptr;\n"),
+    ],
+)  # fmt: skip
+def test_another_spelling_of_the_same_is_sure_everywhere(
+    language: str, before: str, after: str, text: str, changed: str
+) -> None:
+    assert sure_edit(language, text, (before, after)).applied(text) == changed
+
+
 def test_a_second_example_of_the_widest_form_makes_it_sure() -> None:
-    language = language_for("cpp", "")
-    texts = ("void f() { g(NULL); }\n", "int* p = NULL;\n", "int* q() { return NULL; }\n")
-    rules = learn([Example(one, one.replace("NULL", "nullptr")) for one in texts[:2]], language)
-    assert [described(rule) for rule in rules.rules] == ["NULL → nullptr"]
+    language = language_for("javascript", "")
+    texts = ("if (a == 0) f();\n", "if (b == c.d) g();\n", "while (e == g()) h();\n")
+    rules = learn([Example(one, one.replace("==", "===")) for one in texts[:2]], language)
+    assert [described(rule) for rule in rules.rules] == ["$V0 == $V1 → $V0 === $V1"]
     assert rules.wide == ()
-    assert rewrite(rules, "file", texts[2], language).applied(texts[2]) == texts[2].replace("NULL", "nullptr")
+    assert rewrite(rules, "file", texts[2], language).applied(texts[2]) == texts[2].replace("==", "===")
 
 
 @pytest.mark.parametrize(
@@ -116,6 +153,14 @@ def test_a_place_that_is_left_out_for_a_reason_of_its_own_keeps_it() -> None:
         ("javascript", "let a = f(1);\n", "let", "const", "for (let b of c) g(b);\n", "let b;\n"),
         ("typescript", "let a = f(1);\n", "let", "const", "const d = () => {\n  let b = 1;\n};\n", "let b;\n"),
         (
+            "cpp",
+            "int* f() { return NULL; }\n",
+            "NULL",
+            "nullptr",
+            "int* p = NULL;\n",
+            "#ifdef __cplusplus\n#endif\nint* p = NULL;\n",
+        ),
+        (
             "php",
             "<?php\n$a = function ($b) { return 1; };\n",
             "function",
@@ -130,7 +175,11 @@ def test_a_keyword_that_means_the_same_is_sure_wherever_it_does(
 ) -> None:
     assert sure_edit(language, text, (before, before.replace(old, new))).applied(text) == text.replace(old, new)
     (reason,) = reasons(sure_edit(language, left, (before, before.replace(old, new))))
-    assert reason in ("it has no value here", "`$this` is used here")
+    assert reason in (
+        "it has no value here",
+        "`$this` is used here",
+        "C, which has no `nullptr`, reads this file too",
+    )
 
 
 FOLDERS = {
