@@ -50,6 +50,11 @@ def test_a_text_that_ran_out_of_time_says_so_too() -> None:
     assert said.startswith('unsure: "first_name" is 50 % sure, and is shown from 90 % on; its 500 ms were over')
 
 
+def test_a_gate_that_only_the_sure_pass_is_named_and_no_length() -> None:
+    said = line(planned("x = ¦\n", gate=1), filled(["first_name"], [0.5]))
+    assert said == 'unsure: "first_name" is 50 % sure, and is shown from 100 % on'
+
+
 def test_tokens_that_were_chosen_at_once_are_a_guess() -> None:
     said = line(planned("x = ¦\n", gate=0.5), filled(["first", "_name"], [0.95, 0.7], rule="threshold", steps=1))
     assert said == 'unsure: "first_name" was written in one step, and a part of it is a guess'
@@ -98,7 +103,7 @@ def test_what_fits_nowhere_before_a_word_says_so() -> None:
     st.lists(
         st.tuples(st.sampled_from(["name", "(", "a", ", ", "b)", ".call", " + 1"]), st.floats(0.01, 1)), max_size=6
     ),
-    st.sampled_from([*GATES, 0.3, 0.8]),
+    st.sampled_from([*GATES, 0.3, 0.8, 1]),
     st.sampled_from(["complete", "unsure", "deadline", "canvas full"]),
 )
 @example([(".call", 1.0)], "quiet", "complete")
@@ -110,5 +115,6 @@ def test_nothing_that_is_hidden_is_said_to_be_sure_enough(
         return
     said = Silence("answered", plan=one, filled=answer).line
     assert said
+    assert " inf keys" not in said
     if numbers := UNSURE.match(said):
         assert int(numbers[1]) < int(numbers[2])
