@@ -223,7 +223,8 @@ def test_why_lists_the_places_of_the_suggestion_and_opens_the_chosen_one(vscode:
 def test_a_wrong_server_path_is_messages_and_can_be_mended(vscode: Workbench) -> None:
     vscode.server.configure({"midspan.server.path": "/no/such/midspan-lsp"})
     vscode.wait_for_status("error")
-    assert [line for line in vscode.notifications() if "path" in line] == [
+    told = eventually(lambda: [line for line in vscode.notifications() if "path" in line], "the message")
+    assert told == [
         'Midspan: the setting midspan.server.path is "/no/such/midspan-lsp", and no such program can be run; '
         "give the path of midspan-lsp, or empty the setting"
     ]
