@@ -126,13 +126,17 @@ def price_of(gate: Price | float | str) -> Price:
     return Price(least=float(gate)) if gate else FREE
 
 
-def _advanced(default: Any, kind: Kind, doc: str, level: Literal["basic", "advanced"] = "advanced") -> Any:
-    """Return the field of a setting; see Settings."""
-    return attrs.field(default=default, metadata={"kind": kind, "doc": doc, "level": level, "default": None})
+def _metadata(kind: Kind, doc: str, level: Literal["basic", "advanced"], default: object = None) -> dict[str, object]:
+    return {"kind": kind, "doc": doc, "level": level, "default": default}
 
 
 def _basic(default: Any, kind: Kind, doc: str) -> Any:
-    return _advanced(default, kind, doc, "basic")
+    """Return the field of a setting that every user may want to change; see Settings."""
+    return attrs.field(default=default, metadata=_metadata(kind, doc, "basic"))
+
+
+def _advanced(default: Any, kind: Kind, doc: str) -> Any:
+    return attrs.field(default=default, metadata=_metadata(kind, doc, "advanced"))
 
 
 @attrs.frozen
@@ -147,13 +151,13 @@ class Settings:
     gate: Price = attrs.field(
         default=DEFAULT_GATE,
         converter=price_of,
-        metadata={
-            "kind": number_or_word(GATES, 0, 1),
-            "doc": "How much a suggestion must be worth: quiet (seldom, and seldom wrong), normal, eager (often, and "
+        metadata=_metadata(
+            number_or_word(GATES, 0, 1),
+            "How much a suggestion must be worth: quiet (seldom, and seldom wrong), normal, eager (often, and "
             "more often wrong), or a number: how likely it must be right, from 0 (shows everything) to 1 (nothing).",
-            "level": "basic",
-            "default": "normal",
-        },
+            "basic",
+            default="normal",
+        ),
     )
     automatic: bool = _basic(
         True, FLAG, "Whether suggestions come by themselves while you type; else only when you ask for one."

@@ -147,14 +147,15 @@ def doubt_of(
     is_other = bool(rule.receivers) and not receivers_of(match) <= rule.receivers
     if is_other and (is_short or _is_other_member(rule)):
         return "its receiver is another one than in the example, and may have another type"
-    if (is_other or _becomes_static(rule)) and (name := _own_method(match)):
+    gone, come, _ = changed_words(rule)
+    becomes_static = "this" in gone and not come.isdisjoint({"self", "static"})  # as `self::f()` of PHP
+    if (is_other or becomes_static) and (name := _own_method(match)):
         return f"`{name}` is a method of its own class"
     elsewhere = _elsewhere(rule, match, scopes) if own is None and not rule.is_syntax else ""
     if rule.language == "python" and _is_evaluated_union(rule, match.nodes[0]):
         return "it is evaluated here, where not all versions know `|` of types"
     is_method = is_short and bool(receivers_of(match) or _is_method(match.nodes[0]))
-    other = elsewhere or other_value(rule, match, has_short_name=is_method)
-    if other:
+    if other := elsewhere or other_value(rule, match, has_short_name=is_method):
         return other
     if has_errors and _is_broken(match.nodes[0]):
         return "a syntax error is beside it"
@@ -275,10 +276,10 @@ def _is_method(node: Node) -> bool:
     return receiver_of(node) is not None or (callee is not None and receiver_of(callee) is not None)
 
 
-def _becomes_static(rule: Rule) -> bool:
-    """Return whether `$this->f()` of PHP becomes `self::f()`."""
+def changed_words(rule: Rule) -> tuple[set[str], set[str], set[str]]:
+    """Return the tokens that an edit takes away, those that it brings, and those that stay."""
     old, new = ({item.text for item in items(side) if isinstance(item, Leaf)} for side in (rule.pattern, rule.template))
-    return "this" in old - new and bool({"self", "static"} & (new - old))
+    return old - new, new - old, old & new
 
 
 def _own_method(match: Match) -> str:

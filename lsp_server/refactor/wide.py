@@ -10,7 +10,7 @@ import attrs
 from lsp_server.refactor.bindings import SCRIPTS, Scopes, is_function
 from lsp_server.refactor.declarations import Declaration, Names, inner_parent, is_member, is_set_again, names_of
 from lsp_server.refactor.difference import Change, changed_children
-from lsp_server.refactor.doubts import is_syntax_alone
+from lsp_server.refactor.doubts import changed_words, is_syntax_alone
 from lsp_server.refactor.generalise import Side, Sides
 from lsp_server.refactor.grammar import (
     SELF,
@@ -190,7 +190,7 @@ def is_sound(rule: Rule) -> bool:
 
     unsound leaves out the places where it would not.
     """
-    gone, come, stays = _changed_words(rule)
+    gone, come, stays = changed_words(rule)
     if rule.language == "php" and (gone, come) == (set(), {"static"}):
         return getattr(rule.pattern[0], "kind", "") in CLOSURES
     if rule.language == "python" and "except" in stays:
@@ -200,23 +200,17 @@ def is_sound(rule: Rule) -> bool:
 
 def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     """Return a reason if another keyword would mean another thing at a place."""
-    gone, come, _ = _changed_words(rule)
+    gone, come, _ = changed_words(rule)
     if rule.language in SCRIPTS and come & {"const", "let"} and gone & {"let", "var"}:
         word = "var" if "var" in gone else "let"
         return _other_variable(word, "const" if "const" in come else "let", match.nodes[0], names_of(scopes.syntax))
     if "static" in come and rule.language == "php" and match.nodes[0].kind in CLOSURES:
         return "`$this` is used here" if any(leaf.text == "this" for leaf in match.nodes[0].leaves()) else None
-    if ("public" in gone and rule.language in _HIDES_BY_DEFAULT) or "private" in come - gone:
+    if ("public" in gone and rule.language in _HIDES_BY_DEFAULT) or "private" in come:
         return _overriding(match.nodes[0])
     if "nullptr" in come and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
         return "C, which has no `nullptr`, reads this file too"
     return None
-
-
-def _changed_words(rule: Rule) -> tuple[set[str], set[str], set[str]]:
-    """Return the tokens that an edit takes away, those that it brings, and those that stay."""
-    old, new = ({item.text for item in items(side) if isinstance(item, Leaf)} for side in (rule.pattern, rule.template))
-    return old - new, new - old, old & new
 
 
 def _overriding(node: Node) -> str | None:

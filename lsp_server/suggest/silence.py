@@ -95,9 +95,8 @@ def _why_hidden(plan: Plan, filled: Filled, is_dearer: bool) -> str:
         end = f"; you typed something else than was shown on this line, so it needs more{end}"
     price = attrs.evolve(weighed.price, least=None)
     if price.least_probability(weighed.characters) >= 1:
-        costs = (
-            f"it costs {abs(price.worth(weighed.confidence, weighed.characters)):.1f} keys more to read than it saves"
-        )
+        lost = abs(price.worth(weighed.confidence, weighed.characters))
+        costs = f"it costs {lost:.1f} keys more to read than it saves"
         return f"too short to be worth a glance: {text} is {_percent(weighed.confidence)} sure; {costs}{end}"
     sure = f"{text} is {_percent(weighed.confidence, needed)} sure, and is shown from {_percent(needed)} on"
     return f"unsure: {sure}{end}"
