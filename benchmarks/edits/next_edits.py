@@ -184,7 +184,7 @@ class Asker:
         loaded = load(str(model), threads=threads)
         assert isinstance(loaded, StreamModel)
         self._model, self._timer = loaded, PassTimer()
-        loaded.drafts.time(time_passes(loaded))
+        time_passes(loaded)
         self._cache = ContextCache(loaded, _CACHE_BYTES)
 
     def ask(self, case: Case, price: EditPrice) -> Outcome:

@@ -67,17 +67,19 @@ class RuleFigures:
 async def compare_rules(client: EngineClient, spans: Sequence[Span]) -> list[RuleFigures]:
     """Fill every hole by every contender; holes that the twin leaves empty belong to no bucket."""
     documents = Documents()
+    denoises = client.welcome.model.noise != "none"
+    contenders = [each for each in CONTENDERS if denoises or each.rule != "threshold"]
     for span in spans[:_UNMEASURED]:
-        await _fill_by_all(client, as_fill(documents, span), span.middle, 0)
+        await _fill_by_all(client, contenders, as_fill(documents, span), span.middle, 0)
     rows = []
     for turn, span in enumerate(spans):
-        rows.append(await _fill_by_all(client, as_fill(documents, span), span.middle, turn))
+        rows.append(await _fill_by_all(client, contenders, as_fill(documents, span), span.middle, turn))
     figures: list[RuleFigures] = []
     for low, high in BUCKETS:
         inside = [row for row in rows if low <= row[0].tokens <= high]
         if inside:
             label = f"{low}-{high}" if high < BUCKETS[-1][1] else f"{low}+"
-            figures.extend(_figures(label, inside, index) for index in range(len(CONTENDERS)))
+            figures.extend(_figures(label, inside, index) for index in range(len(contenders)))
     return figures
 
 
@@ -102,18 +104,20 @@ def as_fill(documents: Documents, span: Span) -> Fill:
     )
 
 
-async def _fill_by_all(client: EngineClient, fill: Fill, middle: str, turn: int) -> list[Answer]:
-    """Return the answers in the order of CONTENDERS; `turn` decides which contender is asked first."""
+async def _fill_by_all(
+    client: EngineClient, contenders: Sequence[Contender], fill: Fill, middle: str, turn: int
+) -> list[Answer]:
+    """Return the answers in the order of the contenders; `turn` decides which contender is asked first."""
     # Without a trace a fill drafts the last text at its hole, and would confirm what another contender wrote.
     fill = attrs.evolve(fill, trace=True)
     # With the same max_tokens, which decides how much context fits beside the fill.
-    await client.fill(attrs.evolve(fill, rule="threshold", steps=1))
+    await client.fill(attrs.evolve(fill, rule=contenders[1].rule, steps=1))
     answers: dict[str, Filled] = {}
-    for shift in range(len(CONTENDERS)):
-        contender = CONTENDERS[(turn + shift) % len(CONTENDERS)]
+    for shift in range(len(contenders)):
+        contender = contenders[(turn + shift) % len(contenders)]
         answers[contender.name] = await client.fill(attrs.evolve(fill, rule=contender.rule, steps=contender.steps))
     twin = answers[TWIN.name].candidates[0].text
-    return [_judge(contender.name, answers[contender.name], middle, twin) for contender in CONTENDERS]
+    return [_judge(contender.name, answers[contender.name], middle, twin) for contender in contenders]
 
 
 def _judge(contender: str, filled: Filled, middle: str, twin: str) -> Answer:
@@ -133,7 +137,7 @@ def _figures(bucket: str, rows: list[list[Answer]], index: int) -> RuleFigures:
     ms = sum(answer.ms for answer in answers)
     return RuleFigures(
         bucket=bucket,
-        contender=CONTENDERS[index].name,
+        contender=answers[0].contender,
         holes=len(answers),
         ms=statistics.median(answer.ms for answer in answers),
         passes=statistics.fmean(answer.passes for answer in answers),

@@ -27,6 +27,8 @@ HEAD, PAGE = 16384, 4096
 _SUM_ENDS = len(MAGIC) + 32
 _FIELDS = struct.Struct("=32sQ")
 _SIZES_AT = _SUM_ENDS + _FIELDS.size
+_PIECE = 1 << 23
+"""Bytes that are read and summed at once. Between two pieces a busy main thread may keep the interpreter for 5 ms."""
 _MOST_MATRICES = (HEAD - _SIZES_AT) // 8
 _SUFFIX, _NEW = ".packed", ".new"
 _log = logging.getLogger(__name__)
@@ -110,7 +112,9 @@ def _checked(path: Path) -> tuple[str, Matrices]:
         if status.st_size != max((stop for _, stop in places), default=HEAD):
             raise ValueError("cut short")
         # Not through the map: what is only read for the sum, such as most of the embedding, stays out of the process.
-        sums = hashlib.file_digest(file, "sha256")
+        sums, buffer = hashlib.sha256(), bytearray(_PIECE)
+        while read := file.readinto(buffer):
+            sums.update(memoryview(buffer)[:read])
         sums.update(head[_SUM_ENDS:])
         if sums.digest() != head[len(MAGIC) : _SUM_ENDS]:
             raise ValueError("damaged")

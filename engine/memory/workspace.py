@@ -28,7 +28,7 @@ _COUNT_BYTES = 8
 STEP_TOKENS = 4096
 """Tokens of a file that are learned in one step, at most: some milliseconds, in which no hole can begin."""
 _LONGEST = 24
-"""Bytes of what follows the cursor in which its first token is looked for."""
+"""Characters of what follows the cursor in which its first token is looked for."""
 
 
 @attrs.frozen(eq=False)
@@ -189,16 +189,13 @@ class EngineMemories(WorkspaceMemories):
     ) -> None:
         super().__init__(max_bytes)
         self._vocabulary, self._mixing, self._tokenizer = vocabulary, mixing, tokenizer
-        special = tokenizer.get_added_tokens_decoder()
-        tokens = tokenizer.get_vocab().values()
-        text, size = [token for token in tokens if token not in special], 1 + max(tokens)
-        self._line_breaks = np.zeros(size, np.bool_)
-        self._line_breaks[[token for token in text if vocabulary.breaks_line(token)]] = True
-        self._token_of = {vocabulary.bytes_of(token): token for token in text}
+        size = 1 + max(tokenizer.get_vocab().values())
+        texts = [vocabulary.bytes_of(token) for token in range(size)]  # A vocabulary has 150,000.
+        self._line_breaks = np.fromiter((b"\n" in text for text in texts), np.bool_, size)
         self._mixes = use != "windows"
         self._continuing = np.zeros(size, np.float32)
         if self._mixes:
-            self._continuing[continuing([vocabulary.bytes_of(token) for token in range(size)])] = 1
+            self._continuing[continuing(texts)] = 1
         self._related: RelatedWindows | None = None
         if use != "mixture":
             lines = LineTexts(self._line_breaks, vocabulary.bytes_of)
@@ -232,13 +229,13 @@ class EngineMemories(WorkspaceMemories):
         """Return the tokens that end a fill in one line, bool [vocabulary]: those that break the line, and those that
         what follows the cursor in it begins with, if they end where a word does.
         """
-        follows = fill.suffix.partition("\n")[0].rstrip("\r").encode()
+        follows = fill.suffix.partition("\n")[0].rstrip("\r")
         ends = self._line_breaks.copy()
         for length in range(1, min(len(follows), _LONGEST) + 1):
-            start, rest = follows[:length], follows[length:]
-            is_cut = continues_word(start[-1:]) and continues_word(rest)
-            if start in self._token_of and start.strip() and not is_cut:
-                ends[self._token_of[start]] = True
+            start, rest = follows[:length], follows[length:].encode()
+            is_cut = continues_word(start[-1].encode()) and continues_word(rest)
+            if start.strip() and not is_cut and len(tokens := self.tokenize(start)) == 1:
+                ends[tokens[0]] = True
         return ends
 
     def explain(self, fill: Fill, layout: Layout, committed: Committed) -> list[Origin]:

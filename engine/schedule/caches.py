@@ -5,8 +5,16 @@ import time
 import attrs
 
 from engine.fill.interface import Context, Model
+from engine.library.device_memory import UNKNOWN, DeviceMemory
 from engine.protocol.messages import Fill
 
+CACHE_BYTES = 256 * 1024 * 1024
+CACHE_SHARE = 64
+"""Contexts take at most CACHE_BYTES, and at most this part of the machine's memory."""
+CROWDED_BYTES, CROWDED_SHARE = 2 * 1024 * 1024 * 1024, 16
+"""The same for those of editors that type at once: a context each, which takes 18 MB."""
+GPU_CACHE_SHARE = 3
+"""On a GPU they take at most this part of what weights and graphs leave free: a large model's token takes 225 kB."""
 RECENT_S = 20.0
 """Seconds without a request, after which nobody is in the middle of a word."""
 
@@ -17,6 +25,18 @@ def common_prefix(first: list[int], second: list[int]) -> int:
     if first[:bound] == second[:bound]:
         return bound
     return next(at for at in range(bound) if first[at] != second[at])
+
+
+def cache_bytes_on(device: str, memory: DeviceMemory) -> int:
+    """Return the bytes that idle contexts may take on a device with this memory."""
+    if device == "cuda" and memory.free < UNKNOWN:
+        return memory.free // GPU_CACHE_SHARE
+    return min(CACHE_BYTES, memory.total // CACHE_SHARE)
+
+
+def crowded_bytes_on(device: str, memory: DeviceMemory) -> int:
+    """Return the bytes that they may take while many editors type at once."""
+    return 0 if device == "cuda" else min(CROWDED_BYTES, memory.total // CROWDED_SHARE)
 
 
 @attrs.frozen(eq=False)

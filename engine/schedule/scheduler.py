@@ -22,12 +22,12 @@ from engine.fill.draft_planner import PassTimer
 from engine.fill.interface import Keeps, Model
 from engine.fill.stream import StreamModel
 from engine.heap import give_back
-from engine.library.device_memory import UNKNOWN, DeviceMemory, memory_of
+from engine.library.device_memory import memory_of
 from engine.memory.workspace import EngineMemories
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
 from engine.schedule.backend import Ticket, settle_cancelled
-from engine.schedule.caches import ContextCache, LastTexts
+from engine.schedule.caches import ContextCache, LastTexts, cache_bytes_on, crowded_bytes_on
 from engine.schedule.file_queue import FileQueue, NoMemory
 from engine.schedule.fill_queue import (
     HURRIED_ON_CPU,
@@ -45,13 +45,6 @@ from engine.schedule.warm_up import time_passes, warm_up
 _log = logging.getLogger(__name__)
 STEPS_OF_A_FILL = 8
 """Steps that a fill of a model that denoises takes, when it has time."""
-CACHE_BYTES = 256 * 1024 * 1024
-CACHE_SHARE = 64
-"""Contexts take at most CACHE_BYTES, and at most this part of the machine's memory."""
-CROWDED_BYTES, CROWDED_SHARE = 2 * 1024 * 1024 * 1024, 16
-"""The same for those of editors that type at once: a context each, which takes 18 MB."""
-GPU_CACHE_SHARE = 3
-"""On a GPU they take at most this part of what weights and graphs leave free: a large model's token takes 225 kB."""
 _OUT_OF_MEMORY = "OutOfMemoryError"  # Torch's error for a GPU, which no module here imports.
 READING_ROWS, ENCODE_ROWS, ENCODE_ROWS_ON_GPU = 32, 64, 4096
 """A batch reads so many tokens of contexts at most: other holes get their steps in between, or the next key where no
@@ -71,18 +64,6 @@ READ_ON_MS = 10_000.0
 """A context that a fill had no time for is read on for so long."""
 FILE_PATIENCE_S = 0.5
 """While there are always holes, a file that has waited for so long is learned between two of their steps."""
-
-
-def cache_bytes_on(device: str, memory: DeviceMemory) -> int:
-    """Return the bytes that idle contexts may take on a device with this memory."""
-    if device == "cuda" and memory.free < UNKNOWN:
-        return memory.free // GPU_CACHE_SHARE
-    return min(CACHE_BYTES, memory.total // CACHE_SHARE)
-
-
-def crowded_bytes_on(device: str, memory: DeviceMemory) -> int:
-    """Return the bytes that they may take while many editors type at once."""
-    return 0 if device == "cuda" else min(CROWDED_BYTES, memory.total // CROWDED_SHARE)
 
 
 class Scheduler:
@@ -123,19 +104,21 @@ class Scheduler:
         self._fills = self._cancelled = self._passes = 0
         self._stopped = False
         self._said = True  # until the warm-up is over, which has budgets of its own
+        self._untimed = False
 
     async def start(self) -> None:
         """Warm the model up and begin to serve."""
         self._loop_task = asyncio.create_task(self._serve())
         await warm_up(lambda fill: self.submit(fill, None).result, self._model.info.device, self._on_stage)
-        await asyncio.get_running_loop().run_in_executor(self._worker, self._time_passes)
         self._latencies.clear()
         self._fills = 0
         self._said = False
-
-    def _time_passes(self) -> None:
         if isinstance(self._model, StreamModel):
-            self._model.drafts.time(time_passes(self._model))
+            if self._model.info.device == "cuda":  # Each size is captured first, which takes too long for a user.
+                await asyncio.get_running_loop().run_in_executor(self._worker, time_passes, self._model)
+            else:
+                self._untimed = True
+                self._wake.set()  # The loop, which waits already, does it.
 
     async def stop(self) -> None:
         """Cancel all fills and end the worker."""
@@ -216,19 +199,28 @@ class Scheduler:
                     show_progress(ticket, ticket.job)
 
     async def _idle(self) -> None:
-        """Wait for work. Meanwhile the memory merges what it learned, bit by bit; then the heap is given back."""
-        while self._files.is_loose:
+        """Wait for work. Meanwhile passes are timed, the memory merges what it learned, and the heap is given back."""
+        while self._untimed or self._files.is_loose:
             with suppress(TimeoutError):
                 async with asyncio.timeout(IDLE_S):
                     await self._wake.wait()
                     return
-            await asyncio.get_running_loop().run_in_executor(self._worker, self._files.tighten)
+            task = self._time_passes if self._untimed else self._files.tighten
+            await asyncio.get_running_loop().run_in_executor(self._worker, task)
         with suppress(TimeoutError):
             async with asyncio.timeout(CALM_S):
                 await self._wake.wait()
                 return
         await asyncio.get_running_loop().run_in_executor(self._worker, self._tidy_up)
         await self._wake.wait()
+
+    def _time_passes(self) -> None:
+        """Tell the model how long its passes take. If a fill comes meanwhile, that is done later."""
+        try:
+            self._untimed = isinstance(self._model, StreamModel) and not time_passes(self._model, self._wake.is_set)
+        except Exception as error:  # So would a fill's passes, which tell it to the user.
+            self._untimed = False
+            _log.warning("the passes cannot be timed: %s: %s", type(error).__name__, error)
 
     def _tidy_up(self) -> None:
         self._cache.shrink()
@@ -353,13 +345,11 @@ class Scheduler:
         if ticket.result.done():
             return
         if ticket.error is not None:
-            ticket.result.set_exception(ticket.error)
-            return
-        counted = 0 if ticket.fill.only_read else 1
+            return ticket.result.set_exception(ticket.error)
+        counted = not ticket.fill.only_read
         if ticket.cancelled or job is None:
             self._cancelled += counted
-            settle_cancelled(ticket)
-            return
+            return settle_cancelled(ticket)
         try:
             filled = job.filled()
         except Exception as error:  # Else all others would wait forever.

@@ -1,4 +1,4 @@
-"""What an engine does before anybody asks: fills that warm the model up, and passes that are timed.
+"""What an engine does before anybody asks: fills that warm the model up; and while nobody asks: passes that are timed.
 
 The fills spare the first user's fresh memory, compilers and graphs. The timed passes say how long a draft pays on this
 machine.
@@ -51,11 +51,16 @@ def _rounds(device: str) -> list[list[Fill]]:
     return [[_fill(lines, _GPU_BUDGET_MS, candidates=1)] * together for together in _TOGETHER for lines in _LINES]
 
 
-def time_passes(model: StreamModel) -> dict[int, float]:
-    """Return the milliseconds of passes over one hole, by their number of rows."""
+def time_passes(model: StreamModel, is_wanted: Callable[[], bool] = lambda: False) -> bool:
+    """Tell a model the milliseconds of passes over one hole, by their number of rows.
+
+    Returns False, and tells nothing, if the model `is_wanted` for something else, which is asked before each pass.
+    """
     context = model.new_context()
     read, begun = model.lay_out(_fill(10, _BUDGET_MS, candidates=1)).context, time.perf_counter()
     for start in range(0, len(read), _PIECE):
+        if is_wanted():
+            return False
         model.run([model.read(context, read[start : start + _PIECE])])
         if time.perf_counter() - begun > _READING_S:
             break
@@ -68,12 +73,15 @@ def time_passes(model: StreamModel) -> dict[int, float]:
         for rows in TIMED_ROWS:
             if len(fastest) >= _FEWEST_SIZES and time.perf_counter() > end:
                 break  # Wider passes are extrapolated.
+            if is_wanted():
+                return False
             context.truncate(length)
             begun = time.perf_counter()
             model.run([StreamPass(context, [model.mask] * rows, [], range(rows))])
             elapsed = (time.perf_counter() - begun) * 1000
             fastest[rows] = min(elapsed, fastest.get(rows, elapsed))
-    return fastest
+    model.drafts.time(fastest)
+    return True
 
 
 def _fill(lines: int, budget_ms: float, candidates: int, below: int = 20, most: int = 16) -> Fill:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from engine.schedule.scheduler import CACHE_BYTES
+from engine.schedule.caches import CACHE_BYTES
 from hardening.language_server import LanguageServer
 from hardening.running_engine import engine_of
 from hardening.work import Row, Work

@@ -14,6 +14,7 @@ What is far above and far below begins and ends at places that stay where they a
 what is near the cursor is read again then.
 """
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Literal, Protocol
@@ -50,17 +51,21 @@ class CompatibleTokens:
     """Finds the tokens that may come where something is typed already. `token_bytes` are the bytes of each token."""
 
     def __init__(self, token_bytes: Sequence[bytes]) -> None:
-        self._token_of = {text: token for token, text in enumerate(token_bytes) if text}
-        self._texts = sorted(self._token_of)
-        self._tokens = [self._token_of[text] for text in self._texts]
+        tokens = sorted(range(len(token_bytes)), key=token_bytes.__getitem__)
+        first = bisect_right(tokens, b"", key=token_bytes.__getitem__)
+        self._tokens = array("i", tokens[first:])
+        self._texts = [token_bytes[token] for token in tokens[first:]]
 
     def of(self, typed: bytes) -> list[int]:
         """Return the tokens that begin with `typed`, and those that `typed` begins with."""
-        length = len(typed)
-        starts = [typed[:end] for end in range(1, length) if typed[:end] in self._token_of]
+        length, found = len(typed), list[int]()
+        for start in (typed[:end] for end in range(1, length)):
+            place = bisect_left(self._texts, start)
+            if self._texts[place : place + 1] == [start]:
+                found.append(self._tokens[place])
         first = bisect_left(self._texts, typed)
         stop = bisect_right(self._texts, typed, key=lambda text: text[:length])
-        return [*(self._token_of[start] for start in starts), *self._tokens[first:stop]]
+        return found + self._tokens[first:stop].tolist()
 
 
 Anchor = Literal["mark", "text"]

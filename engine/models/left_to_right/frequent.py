@@ -37,8 +37,10 @@ def frequent_tokens(texts: Sequence[str], ends: tuple[int, ...], vocabulary: int
         bits = load_file(path)[_BITS]
     except (OSError, KeyError, SafetensorError) as error:
         raise ModelError(f"{path} is damaged ({error}); install Midspan again") from None
-    known = np.unpackbits(bits)[:vocabulary].nonzero()[0]
-    return np.union1d(known, np.array(ends, np.int64))
+    known, flags = np.unpackbits(bits)[:vocabulary], np.zeros(vocabulary, np.bool_)
+    flags[: len(known)] = known
+    flags[list(ends)] = True
+    return np.flatnonzero(flags)
 
 
 def save_frequent(tokenizer: Tokenizer, counts: NDArray[np.int64], most: int, folder: Path) -> None:

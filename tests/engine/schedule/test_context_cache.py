@@ -7,9 +7,8 @@ from engine.library.device_memory import DeviceMemory
 from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import Fill
 from engine.schedule import caches
-from engine.schedule import scheduler as scheduling
-from engine.schedule.caches import ContextCache
-from engine.schedule.scheduler import CACHE_BYTES, CROWDED_BYTES, Scheduler, crowded_bytes_on
+from engine.schedule.caches import CACHE_BYTES, CROWDED_BYTES, ContextCache, crowded_bytes_on
+from engine.schedule.scheduler import Scheduler
 
 OWNERS = range(1, 6)
 
@@ -92,7 +91,7 @@ def test_the_bound_of_a_crowd_follows_the_machine() -> None:
 async def test_the_scheduler_keeps_the_context_of_each_owner(
     embedded: EmbeddedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scheduling, "CACHE_BYTES", 1)
+    monkeypatch.setattr(caches, "CACHE_BYTES", 1)
     scheduler = Scheduler(embedded)
     await scheduler.start()
     fills = {owner: Fill(id=owner, prefix=f"name_{owner} = {owner}\n" * 9, suffix="", max_tokens=2) for owner in OWNERS}

@@ -24,6 +24,7 @@ from engine.schedule.backend import CancelledFill
 from engine.schedule.fill_queue import MAX_BATCH
 from engine.schedule.job import Job
 from engine.schedule.scheduler import CROWDED_TOKENS, Scheduler
+from engine.schedule.warm_up import time_passes
 
 
 @pytest.fixture(scope="module", params=RUNNERS)
@@ -265,14 +266,27 @@ async def test_candidates_that_denoise_differ_without_a_temperature(scheduler: S
     assert len(several) > 1
 
 
-async def test_passes_are_timed_before_the_first_fill(family: Model) -> None:
+async def test_passes_are_timed_while_nobody_asks(family: Model) -> None:
     assert isinstance(family, EmbeddedModel)
     family.drafts = DraftPlanner()
     assumed = family.drafts.row_cost
-    warm = Scheduler(family)
-    await warm.start()
-    await warm.stop()
-    assert family.drafts.row_cost != assumed
+    scheduler = Scheduler(family)
+    await scheduler.start()
+    await answer(scheduler, HOLE)
+    begun = time.monotonic()
+    while family.drafts.row_cost == assumed:
+        assert time.monotonic() < begun + 60
+        await asyncio.sleep(0.01)
+    await scheduler.stop()
+
+
+def test_timing_gives_way_to_a_fill(embedded: EmbeddedModel) -> None:
+    embedded.drafts = DraftPlanner()
+    assumed, asked = embedded.drafts.row_cost, itertools.count()
+    assert not time_passes(embedded, lambda: next(asked) == 3)
+    assert embedded.drafts.row_cost == assumed
+    assert time_passes(embedded)
+    assert embedded.drafts.row_cost != assumed
 
 
 async def test_tokens_add_up_to_the_text_and_each_has_a_confidence(scheduler: Scheduler) -> None:

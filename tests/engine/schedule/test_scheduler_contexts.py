@@ -17,8 +17,9 @@ from engine.fill.stream import StreamPass
 from engine.library.device_memory import UNKNOWN, DeviceMemory
 from engine.models.embedded.model import EmbeddedModel
 from engine.schedule.backend import CancelledFill
+from engine.schedule.caches import CACHE_BYTES, cache_bytes_on
 from engine.schedule.job import SPARED_ROWS
-from engine.schedule.scheduler import CACHE_BYTES, Scheduler, cache_bytes_on
+from engine.schedule.scheduler import Scheduler
 
 
 @pytest.fixture(scope="module", params=RUNNERS)
