@@ -63,3 +63,42 @@ def test_after_an_accept_the_next_one_is_asked_for_without_a_key(neovim: Neovim,
     neovim.eventually(lambda: neovim.text() != text, "it is not accepted")
     neovim.settled()
     assert neovim.answered() > answered
+
+
+HOLD_ANSWERS = """
+local client = vim.lsp.get_clients({ name = 'midspan' })[1]
+local request = client.request
+Held = {}
+client.request = function(self, method, params, handler, ...)
+  if method ~= 'textDocument/inlineCompletion' then
+    return request(self, method, params, handler, ...)
+  end
+  return request(self, method, params, function(...)
+    local answer = { ... }
+    table.insert(Held, function() handler(unpack(answer)) end)
+  end, ...)
+end
+"""
+TYPE_AND_ANSWER = """
+local typed = ...
+local cursor = vim.api.nvim_win_get_cursor(0)
+vim.api.nvim_buf_set_text(0, cursor[1] - 1, cursor[2], cursor[1] - 1, cursor[2], { typed })
+vim.api.nvim_win_set_cursor(0, { cursor[1], cursor[2] + #typed })
+Held[1]()
+"""
+
+
+@pytest.mark.parametrize("goes_along", [True, False])
+def test_an_answer_that_comes_after_the_next_key_is_shown_if_that_goes_along_with_it(
+    neovim: Neovim, goes_along: bool
+) -> None:
+    ghost = neovim.offered(lambda text: len(text) > 2 and text[0].isalnum())
+    neovim.keys("<Esc>")
+    neovim.eventually(lambda: neovim.ghost() is None, "it stays")
+    neovim.lua(HOLD_ANSWERS)
+    neovim.keys("a")
+    neovim.eventually(lambda: neovim.lua("return #Held > 0"), "no answer")
+
+    neovim.lua(TYPE_AND_ANSWER, ghost[0] if goes_along else "§")
+
+    assert neovim.ghost() == (ghost[1:] if goes_along else None)

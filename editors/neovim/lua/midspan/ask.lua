@@ -78,17 +78,26 @@ local function ask(client, buf, is_asked, after)
   local params = params_of(client, entry)
   params.context.triggerKind = is_asked and KINDS.Invoked or KINDS.Automatic
   local request = { client = client, moment = moment(buf, entry) } ---@type midspan.Request
+  local place = ghost.place(buf)
   last[buf] = request
+  local function is_newest()
+    return last[buf] == request and is_typed_in(buf)
+  end
   local function is_current()
-    return last[buf] == request and is_typed_in(buf) and moment(buf, selected_entry()) == request.moment
+    return is_newest() and moment(buf, selected_entry()) == request.moment
   end
   local sent, id = client:request(METHOD, params, function(err, result)
     request.id = nil
+    local items = not err and result and (result.items or result) or {}
     if not is_current() then
+      -- The next request waits for a pause. What is typed along meanwhile need not.
+      if is_newest() and not entry and not selected_entry() then
+        ghost.show_late(client, items, place)
+      end
       return
     end
     -- The server shows why it has nothing. Old ghost text must not stay after an error.
-    ghost.show(client, not err and result and (result.items or result) or {}, is_asked)
+    ghost.show(client, items, is_asked)
     if is_asked or ghost.shown() then
       held_back.clear(buf)
     else

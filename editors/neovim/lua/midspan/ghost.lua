@@ -15,6 +15,11 @@ local SUGGESTION, HINT = 'ComplHint', 'ComplHintMore'
 ---@field before string the line before the items
 ---@field after string the line after the cursor
 
+---@class midspan.Place
+---@field row integer 0-based
+---@field col integer 0-based, in bytes
+---@field line string
+
 ---@class midspan.Ghost
 ---@field client vim.lsp.Client
 ---@field item lsp.InlineCompletionItem
@@ -31,6 +36,14 @@ local answers = {}
 local function here(buf)
   local cursor = vim.api.nvim_win_get_cursor(0)
   return cursor[1] - 1, cursor[2], vim.api.nvim_buf_get_lines(buf, cursor[1] - 1, cursor[1], false)[1] or ''
+end
+
+--- Return the place of the cursor.
+---@param buf integer
+---@return midspan.Place
+function M.place(buf)
+  local row, col, line = here(buf)
+  return { row = row, col = col, line = line }
 end
 
 ---@param answer midspan.Answer
@@ -124,26 +137,46 @@ function M.draw(buf)
   })
 end
 
+---@param client vim.lsp.Client
+---@param items lsp.InlineCompletionItem[]
+---@param is_asked boolean whether the user asked for them
+---@param place midspan.Place
+---@return midspan.Answer
+local function answer_at(client, items, is_asked, place)
+  local range = items[1] and items[1].range
+  local start = range and vim.str_byteindex(place.line, client.offset_encoding, range.start.character, false)
+  return {
+    client = client,
+    items = items,
+    is_asked = is_asked,
+    number = 1,
+    taken = 0,
+    row = place.row,
+    before = place.line:sub(1, start or place.col),
+    after = place.line:sub(place.col + 1),
+  }
+end
+
+--- Show items that were asked for at a place where the cursor is no more, if the user only typed along the first one.
+---@param client vim.lsp.Client
+---@param items lsp.InlineCompletionItem[]
+---@param place midspan.Place
+function M.show_late(client, items, place)
+  local buf = vim.api.nvim_get_current_buf()
+  local answer = answer_at(client, items, false, place)
+  if items[1] and not M.shown() and rest_of(answer, items[1], buf) then
+    answers[buf] = answer
+    M.draw(buf)
+  end
+end
+
 --- Show one of these items at the cursor of the current buffer: the one that is drawn already, else the first.
 ---@param client vim.lsp.Client
 ---@param items lsp.InlineCompletionItem[]
 ---@param is_asked boolean whether the user asked for them
 function M.show(client, items, is_asked)
   local buf = vim.api.nvim_get_current_buf()
-  local row, col, line = here(buf)
-  local range = items[1] and items[1].range
-  local start = range and vim.str_byteindex(line, client.offset_encoding, range.start.character, false) or col
-  local drawn = M.shown()
-  local answer = { ---@type midspan.Answer
-    client = client,
-    items = items,
-    is_asked = is_asked,
-    number = 1,
-    taken = 0,
-    row = row,
-    before = line:sub(1, start),
-    after = line:sub(col + 1),
-  }
+  local drawn, answer = M.shown(), answer_at(client, items, is_asked, M.place(buf))
   for number, item in ipairs(items) do
     if drawn and rest_of(answer, item, buf) == drawn.rest then
       answer.number = number
