@@ -39,10 +39,10 @@ class CanvasUse:
     """How a canvas is denoised.
 
     first, most: its masks at first, and while no end is in sight. A wide canvas costs its rows in every step, and the
-    far positions of code are hardly ever committed: at equal exactness 4 masks took 9 ms where 16 took 21
-    (docs/embedded-model.md). follows_stream: whether the anchor's row predicts the first position as left to right
-    would, so that each step commits that position. threshold: for the rule of that name. In code a twentieth of
-    a canvas's positions reach 0.9, and 97 % of those that reach 0.5 are what left to right writes.
+    far positions of code are hardly ever committed: at equal exactness 4 masks took 9 ms where 16 took 21.
+    follows_stream: whether the anchor's row predicts the first position as left to right would, so that each step
+    commits that position. threshold: for the rule of that name. In code a twentieth of a canvas's positions reach
+    0.9, and 97 % of those that reach 0.5 are what left to right writes.
     """
 
     first: int = 4

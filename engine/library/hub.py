@@ -1,4 +1,4 @@
-"""The Hugging Face hub: the files of a repository, and clear errors. Only this module and pull.py use the network.
+"""The Hugging Face hub: the files of a repository, and clear errors. No other module here but pull.py uses the network.
 
 The transfer is our own (pull.py), because huggingface_hub 2 discards the received part of a file when a download is
 interrupted. Addresses, tokens, the session and the errors come from huggingface_hub, so HF_ENDPOINT, HF_TOKEN and

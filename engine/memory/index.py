@@ -54,7 +54,7 @@ class RunPlaces:
 
     @classmethod
     def of(cls, codes: NDArray[np.int64], starts: Sequence[int], files: Sequence[int]) -> "RunPlaces":
-        """Read the codes of candidates.occurrences.
+        """Read the codes of followers.occurrences.
 
         starts: where each file begins in the array of all tokens, smallest first. files: their numbers.
         """

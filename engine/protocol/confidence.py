@@ -1,8 +1,8 @@
 """How likely a stretch of a fill is right, and what it is worth to show it.
 
 The gate, its evaluation and the engine's early end use this one measure: the product of the tokens' probabilities.
-Their mean, which does not fall with length, separates right from wrong lines worse (docs/training.md): a line is right
-only when every token of it is. The worth is counted in keys: what a text saves, minus what it costs to show it.
+Their mean, which does not fall with length, separates right from wrong lines worse: a line is right only when every
+token of it is. The worth is counted in keys: what a text saves, minus what it costs to show it.
 """
 
 import math

@@ -37,7 +37,7 @@ class Batch:
 
     @property
     def is_begun(self) -> Tensor:
-        """Whether a word is begun at the hole, bool [B]; then begun.begun_losses counts for the row at <middle>."""
+        """Whether a word is begun at the hole, bool [B]; then objective.begun_losses counts for the row at <middle>."""
         return self.agreeing.any(1)
 
     @property

@@ -1,6 +1,7 @@
 """What a code action of Midspan is: offered at once, computed when the user chooses it. And the draft of its edits.
 
-A new action is a class with the members of `Action`, and one line in requests/code_actions.py.
+A new action is a class with the members of `Action`, a line in requests/code_actions.py, and a name in `ActionName`.
+The editors' types of the message have that name too (ARCHITECTURE.md).
 """
 
 import asyncio
