@@ -14,7 +14,6 @@ from lsp_server.refactor.doubts import (
     in_annotation,
     is_assumed,
     is_syntax_alone,
-    position_of_example,
     receivers_of,
     requalified,
 )
@@ -47,7 +46,7 @@ from lsp_server.refactor.pattern import (
     weight,
 )
 from lsp_server.refactor.renames import Renames, import_renames, renames_of
-from lsp_server.refactor.surroundings import needs_of, uses_of
+from lsp_server.refactor.surroundings import needs_of, position_of_example, uses_of
 from lsp_server.refactor.syntax import Node, Syntax, indent_unit
 from lsp_server.refactor.unify import unify
 from lsp_server.refactor.values import joined, seen_of
