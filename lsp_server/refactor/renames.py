@@ -1,6 +1,7 @@
 """The declarations that an example gave another name, each as a rule whose places are its uses."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 
 import attrs
@@ -36,7 +37,7 @@ def renames_of(changes: Sequence[Change], before: Syntax, after: Syntax, path: s
     pairs = [(change, pair) for change in changes if (pair := _renamed(change))]
     if not pairs:
         return Renames()
-    names, rules = names_of(before), dict[tuple[str, str], Rule]()
+    names, rules = names_of(before), list[Rule]()
     declaring: list[tuple[Change, Declaration]] = []
     declared = {(old.text, new.text) for _, renamed in pairs for old, new in renamed if _declared(old, names)}
     for change, renamed in pairs:
@@ -44,21 +45,29 @@ def renames_of(changes: Sequence[Change], before: Syntax, after: Syntax, path: s
             continue  # more than a declaration's name changed
         for old, new in renamed:
             one = _declared(old, names)
-            if one is not None and (old.text, new.text) not in rules:
-                rules[old.text, new.text] = _rule(one, old, new, names, after, path)
+            if one is not None and not any(one is other for _, other in declaring):
+                rules.append(_rule(one, old, new, names, after, path))
                 declaring.append((change, one))
+    counts = Counter(rule.words for rule in rules)
+    rules = [_of_all(rule) if counts[rule.words] > 1 else rule for rule in rules]
     kept = [change for change, one in declaring if one.sort == "member" and one.is_function and one.bases]
     said = [change for change, _ in declaring]
     followed: set[int] = set()
     if len(pairs) > len(said):
-        for rule, (_, one) in zip(rules.values(), declaring, strict=True):
+        for rule, (_, one) in zip(rules, declaring, strict=True):
             uses = Uses(rule, names, one).all()
             followed |= {use.leaf.start for use in uses if not use.doubt}
     said += [change for change, renamed in pairs if renamed and all(old.start in followed for old, _ in renamed)]
     said = [change for change in said if not any(change is one for one in kept)]
     is_all = len(pairs) == len(changes)
     words = frozenset((old.text, new.text) for _, renamed in pairs if is_all for old, new in renamed)
-    return Renames(tuple(rules.values()), tuple(said), words)
+    return Renames(tuple(rules), tuple(said), words)
+
+
+def _of_all(rule: Rule) -> Rule:
+    """Return the rule of one of several declarations that got the same name: the others of the file are meant too."""
+    assert rule.rename is not None
+    return attrs.evolve(rule, rename=attrs.evolve(rule.rename, is_of_all=True))
 
 
 def import_renames(pairs: Sequence[tuple[Import, Import]], before: Syntax, after: Syntax, path: str) -> Renames:

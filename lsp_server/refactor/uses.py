@@ -161,7 +161,8 @@ class Uses:
             return self._argument(leaf)
         if found is self._own:
             return self._of_other_loop(leaf)
-        return "another declaration has this name" if len(self._old) >= _LEAST else None
+        doubt = "" if self._rename.is_of_all else "another declaration has this name"
+        return doubt if len(self._old) >= _LEAST else None
 
     def _argument(self, leaf: Node) -> str | None:
         """Return the doubt of a name that an argument is given by, if the parameter of a function was renamed."""
