@@ -12,10 +12,9 @@ from lsp_server.refactor.difference import Change
 from lsp_server.refactor.grammar import is_name, is_string_content
 from lsp_server.refactor.pattern import Import, Leaf, Rename, Rule
 from lsp_server.refactor.syntax import Node, Syntax
-from lsp_server.refactor.uses import Uses, is_fixture
+from lsp_server.refactor.uses import Uses, is_fixture, module_path
 
 _WITH_OVERLOADS = frozenset({"java", "csharp", "kotlin", "scala", "swift"})
-_FOLDER_MODULES = frozenset({"__init__", "index", "mod", "lib"})
 
 
 @attrs.frozen(eq=False)
@@ -126,15 +125,12 @@ def _rule(one: Declaration, old: Node, new: Node, names: Names, after: Syntax, p
     """Return the rule of a declaration whose name `old` became `new`. A local that is set anew may be a new one."""
     sort: str = "fixture" if is_fixture(one) and names.language == "python" else one.sort
     sort = "file" if sort == "global" and _is_of_file(one, names.language) else sort
-    folder, _, name = path.rpartition("/")
-    module = name.partition(".")[0]
-    is_folder = module in _FOLDER_MODULES or names.language == "go"
-    module = folder.rpartition("/")[2] if is_folder else module
+    module = path.rpartition("/")[0] if names.language == "go" else module_path(path)
     rename = Rename(
         sort,
         hashlib.sha256(after.data).hexdigest(),
         new.start,
-        module,
+        module.rpartition("/")[2].partition(".")[0],
         one.owner,
         one.bases,
         one.is_function,

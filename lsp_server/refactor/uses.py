@@ -30,6 +30,7 @@ _LEAST = 3
 """The letters of a name whose other declarations are listed: `i` is declared everywhere."""
 _SEVERAL_WORDS = re.compile(r"[a-z0-9][A-Z]|\w_[A-Za-z]")
 _SELF = SELF | {"Self", "$this", "super", "base"}
+_FILE_OF_MODULE = re.compile(r"((^|/)(__init__|index))?\.\w+$|(^|/)(mod|lib)\.rs$")
 _CONTENT_CALLS = frozenset({"usefixtures", "getfixturevalue"})
 
 
@@ -81,9 +82,13 @@ def _is_imported_from(rule: Rule, path: str) -> bool:
         module = "/".join([".", *[".."] * (dots - 1), *filter(None, module.split("."))][0 if dots else 1 :])
     elif not module.startswith("."):
         return False
-    here = re.sub(r"(/__init__|/index)?\.\w+$", "", path)
     whole = posixpath.normpath(posixpath.join(posixpath.dirname(rule.path), module)) if module[:1] == "." else module
-    return f"/{here}".endswith(f"/{re.sub(r'[.][cm]?[jt]sx?$', '', whole)}")
+    return f"/{module_path(path)}".endswith(f"/{re.sub(r'[.][cm]?[jt]sx?$', '', whole)}")
+
+
+def module_path(path: str) -> str:
+    """Return the path that imports name a file by: that of its folder if it is the folder's module."""
+    return _FILE_OF_MODULE.sub("", path)
 
 
 def _own_uses(rule: Rule, start: int, syntax: Syntax) -> list[Use]:

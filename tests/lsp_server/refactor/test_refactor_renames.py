@@ -184,6 +184,11 @@ OTHERS = [
         },
     ),
     (
+        "python",
+        {"tools/lib.py": "def load_all(x):\n    return x\n", "a.py": "from tools.lib import load_all\n\n\nload_all(2)\n"},
+        {"tools/lib.py": "def load_each(x):\n    return x\n", "a.py": "from tools.lib import load_each\n\n\nload_each(2)\n"},
+    ),
+    (
         "typescript",
         {
             "src/load.ts": "export function load_all(x: number) {\n  return x;\n}\n",
