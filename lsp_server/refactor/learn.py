@@ -113,9 +113,11 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     has_errors = before.errors + after.errors > 0
     whole = [change for change in found.changes if not (has_errors and _is_broken(change))]
     changes = whole if is_code else [change for change in whole if not is_prose(change)]
-    prose, renames = len(whole) - len(changes), _NO_RENAMES
+    prose, renames, imports = len(whole) - len(changes), _NO_RENAMES, import_edit(before, after)
     if not is_code:
-        renames = renames_of(changes, before, after, path)
+        if not found.insertions:
+            renames = import_renames(imports.replaced, changes, before, after, path)
+        renames = renames if renames.rules else renames_of(changes, before, after, path)
         changes = [change for change in changes if not any(change is one for one in renames.changes)]
     ones = [_learn_change(change, before, after, is_code, has_widest, path) for change in changes]
     learned: list[Learned] = []
@@ -129,9 +131,8 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     broken = len(found.changes) - len(whole)
     spans = tuple((change.after[0].start, change.after[-1].end) for change in found.changes if change.after)
     own = Own(hashlib.sha256(after.data).hexdigest(), spans)
-    imports, rules = import_edit(before, after), _NO_IMPORTS
+    rules = _NO_IMPORTS
     if not (is_code or found.changes or found.insertions):
-        renames = import_renames(imports.replaced, before, after, path)
         rules = import_rules(before, after, {old.bound for old, _ in renames.imports}, path)
     return Lesson(tuple(learned), imports, found.insertions, small, alike, own, broken, prose, wide, rules, renames)
 

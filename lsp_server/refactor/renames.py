@@ -69,8 +69,10 @@ def _of_all(rule: Rule) -> Rule:
     return attrs.evolve(rule, rename=attrs.evolve(rule.rename, is_of_all=True))
 
 
-def import_renames(pairs: Sequence[tuple[Import, Import]], before: Syntax, after: Syntax, path: str) -> Renames:
-    """Return the imports that bind another name after an example that changed nothing else."""
+def import_renames(
+    pairs: Sequence[tuple[Import, Import]], changes: Sequence[Change], before: Syntax, after: Syntax, path: str
+) -> Renames:
+    """Return the imports that bind another name after an example that changed nothing else than some of their uses."""
     rules = dict[tuple[str, str], Rule]()
     imports: list[tuple[Import, Import]] = []
     for old, new in pairs:
@@ -80,7 +82,10 @@ def import_renames(pairs: Sequence[tuple[Import, Import]], before: Syntax, after
         if one is not None and other is not None:
             rules[old.bound, new.bound] = _rule(one, one.leaf, other.leaf, names_of(before), after, path)
             imports.append((old, new))
-    return Renames(tuple(rules.values()), (), frozenset(rules), tuple(imports))
+    used = [{(old.text, new.text) for old, new in _renamed(change)} for change in changes]
+    if not all(words and words <= rules.keys() for words in used):
+        return Renames()
+    return Renames(tuple(rules.values()), tuple(changes), frozenset(rules), tuple(imports))
 
 
 def _import(what: Import, names: Names) -> Declaration | None:
