@@ -338,6 +338,8 @@ def test_a_macro_with_a_body_is_no_declaration() -> None:
     ],
 )  # fmt: skip
 def test_two_renamed_declarations_say_that_all_of_the_file_are_meant(language: str, text: str) -> None:
-    plain, one, two = (text.replace("ONE", a).replace("TWO", b) for a, b in (("pump", "pump"), ("valve", "pump"), ("valve", "valve")))
+    plain, one, two = (
+        text.replace("ONE", a).replace("TWO", b) for a, b in (("pump", "pump"), ("valve", "pump"), ("valve", "valve"))
+    )
     assert "another declaration has this name" in doubts(sure_edit(language, one, (plain, one)))
     assert sure_edit(language, two, (plain, two)).applied(two) == plain.replace("pump", "valve")
