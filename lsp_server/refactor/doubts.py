@@ -21,8 +21,8 @@ from lsp_server.refactor.grammar import (
 )
 from lsp_server.refactor.matching import Match
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, items, variables
-from lsp_server.refactor.surroundings import function_around
-from lsp_server.refactor.syntax import Node, same
+from lsp_server.refactor.surroundings import PLAIN_KIND, function_around, other_position
+from lsp_server.refactor.syntax import Node
 from lsp_server.refactor.values import other_value
 
 DOUBTFUL = "doubtful: "
@@ -30,9 +30,6 @@ DOUBTFUL = "doubtful: "
 WIDE = "wide: "
 """The start of the reason of a place that only the widest form of a rule fits."""
 _ENOUGH = 2
-_PLAIN_KIND = re.compile(
-    r"^(primitive|predefined|integral|floating_point|boolean|void)_?\w*type(_specifier|_identifier)?$"
-)
 _PLAIN_TYPES = {name for name in BROUGHT if name.islower()} | {"String", "Object", "any"}
 # Words of any code; others, such as "assert" and "except", say what is meant.
 _COMMON = frozenset(
@@ -45,13 +42,7 @@ _CONVERSION = re.compile(
     r"(to|as|into)_?(string|str|owned|vec|array|list|bytes|json|int|float|number|iter|ref|mut|dict|map|set)", re.I
 )
 _KEYWORD_LITERAL = frozenset({"none", "true", "false", "nil", "null", "undefined"})
-CONDITION = "a condition"
 _OPTIONAL = frozenset({"?.", "?->", "?", "!", "!!", "&."})
-_POSITIONS = {
-    "deferred": re.compile(r"^(defer|go)_statement$"),
-    "a bound of a type": re.compile(r"^(trait_bounds|where_predicate|type_bound|constraint)$"),
-    "an attribute": re.compile(r"^attribute_item$"),
-}
 _OTHERS = frozenset({"vendor", "vendored", "third_party", "third-party", "node_modules", "bower_components"})
 _TYPE = re.compile(r"^(struct|class|enum|interface|trait|union|type)_(item|declaration|definition|specifier)$")
 
@@ -89,32 +80,9 @@ def is_syntax_alone(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> 
     return repeated + sum(_says(one, frozenset(), is_prefix_enough) for one in pattern) < _ENOUGH
 
 
-def position_of(node: Node) -> str:
-    """Return where code is, if it has another sense there than elsewhere: "deferred", "an attribute"; else ""."""
-    above = node.parent
-    if is_callee(node) and _PLAIN_KIND.search(node.kind):
-        return "a conversion"
-    return next((name for name, kinds in _POSITIONS.items() if above is not None and kinds.search(above.kind)), "")
-
-
 def receivers_of(match: Match | None) -> frozenset[str]:
     """Return what the receivers that vary are called in a place: `sock` for `self.sock`, `get()` for `a.get(1)`."""
     return frozenset(_called(node) for node in _receivers(match)) if match is not None else frozenset()
-
-
-def is_condition(node: Node) -> bool:
-    """Return whether a value alone is what an `if` or a loop asks for."""
-    if not (is_access(node) or is_name(node)) or is_callee(node):
-        return False
-    while node.parent is not None and node.parent.kind == "parenthesized_expression":
-        node = node.parent
-    return node.field == "condition"
-
-
-def position_of_example(old: Node, new: Sequence[Node]) -> str:
-    """Return where the code of an example is. A value that the edit keeps may be put to the test there."""
-    keeps = any(same(old, one) for top in new for one in top.walk())
-    return CONDITION if keeps and is_condition(old) else position_of(old)
 
 
 def is_assumed(leaf: Node, language: str) -> bool:
@@ -159,14 +127,7 @@ def doubt_of(
         return other
     if has_errors and _is_broken(match.nodes[0]):
         return "a syntax error is beside it"
-    here = position_of(match.nodes[0])
-    if rule.position == CONDITION and is_condition(match.nodes[0]):
-        here = CONDITION
-    if rule.position is None or (here == rule.position and here != "an attribute"):
-        return ""
-    if here == "an attribute":
-        return "another declaration may not need it"
-    return f"it is {here or 'elsewhere'} here, and {rule.position or 'elsewhere'} in the example"
+    return other_position(rule, match.nodes[0])
 
 
 def _other_file(rule: Rule, node: Node, path: str) -> str:
@@ -317,7 +278,7 @@ def _says(pattern: Pattern, bound: frozenset[str], is_prefix_enough: bool, aroun
     if not isinstance(pattern, Leaf) or pattern.text in SELF | bound:
         return 0
     is_plain = "type" in pattern.kind + around and pattern.text in _PLAIN_TYPES
-    if is_plain or _PLAIN_KIND.search(pattern.kind) or _PLAIN_KIND.search(around):
+    if is_plain or PLAIN_KIND.search(pattern.kind) or PLAIN_KIND.search(around):
         return 0
     if is_operator(pattern.text):
         return int(pattern.text not in "<>" or "type" not in around)  # the brackets of a type are no operators

@@ -1,5 +1,6 @@
 """Which tokens of a template are those of the pattern: they and the gaps between them stay as a place has them."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 import attrs
@@ -10,6 +11,7 @@ from lsp_server.refactor.grammar import is_list_kind, is_statement
 from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, Rule, items
 from lsp_server.refactor.syntax import Node, Syntax
 
+_BRACKET = re.compile(rb"[\[\](){}\n]")
 _GO_ON = (b"(", b"[", b"`", b"+", b"-", b"/", b"*", b".")
 """A line that begins so goes on with the statement above it, if that has no ";"."""
 
@@ -234,6 +236,52 @@ def edits_of(pieces: Sequence[Piece], start: int, end: int) -> list[ByteEdit]:
     if text or end > position:
         edits.append(ByteEdit(position, end, text))
     return edits
+
+
+def realigned(edits: Sequence[ByteEdit], syntax: Syntax, spans: Sequence[tuple[int, int]]) -> list[ByteEdit]:
+    """Return edits with those of the lines in `spans` that are aligned with a bracket which moved."""
+    data, waiting, result = syntax.data, list(edits), list(edits)
+    while waiting:
+        edit = waiting.pop(0)
+        end = data.find(b"\n", edit.end)
+        inside = next((high for low, high in spans if low <= edit.start and end < high), 0) if end != -1 else 0
+        for bracket in _BRACKET.finditer(data, edit.end, end) if inside else ():
+            old, new = _column(data, bracket.start(), ()), _column(data, bracket.start(), result)
+            if bracket[0] not in b"([{" or old == new or syntax.in_string(bracket.start()):
+                continue
+            for line in _lines_in_bracket(syntax, bracket.end(), inside):
+                indent = len(data[line:inside]) - len(data[line:inside].lstrip(b" "))
+                if indent == old + 1 and all(one.end < line or line + indent < one.start for one in result):
+                    moved = ByteEdit(line, line + indent, " " * (new + 1))
+                    result.append(moved)
+                    waiting.append(moved)
+    return sorted(result, key=lambda one: (one.start, one.end))
+
+
+def _column(data: bytes, byte: int, edits: Sequence[ByteEdit]) -> int:
+    """Return the column of a byte of the file after edits before it, in characters; -1 if a tab is before it."""
+    line, text = data.rfind(b"\n", 0, byte) + 1, ""
+    for one in sorted(edits, key=lambda one: one.end, reverse=True):
+        if line <= one.end <= byte and "\n" not in text:
+            text = one.text + data[one.end : byte].decode("utf-8", "replace") + text
+            byte = one.start
+            line = data.rfind(b"\n", 0, byte) + 1
+    if "\n" not in text:
+        text = data[line:byte].decode("utf-8", "replace") + text
+    text = text.rpartition("\n")[2]
+    return -1 if "\t" in text else len(text)
+
+
+def _lines_in_bracket(syntax: Syntax, start: int, end: int) -> Iterator[int]:
+    """Yield where the lines start that are inside of a bracket, and of no other one in it."""
+    depth = 0
+    for found in _BRACKET.finditer(syntax.data, start, end):
+        if found[0] == b"\n" and not depth:
+            yield found.end()
+        elif found[0] != b"\n" and not syntax.in_string(found.start()):
+            depth += 1 if found[0] in b"([{" else -1
+        if depth < 0:
+            return
 
 
 def in_order(pieces: Sequence[Piece], syntax: Syntax, start: int, end: int) -> list[Piece]:

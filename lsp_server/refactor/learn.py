@@ -14,7 +14,6 @@ from lsp_server.refactor.doubts import (
     in_annotation,
     is_assumed,
     is_syntax_alone,
-    position_of_example,
     receivers_of,
     requalified,
 )
@@ -47,7 +46,7 @@ from lsp_server.refactor.pattern import (
     weight,
 )
 from lsp_server.refactor.renames import Renames, import_renames, renames_of
-from lsp_server.refactor.surroundings import needs_of, uses_of
+from lsp_server.refactor.surroundings import needs_of, position_of_example, uses_of
 from lsp_server.refactor.syntax import Node, Syntax, indent_unit
 from lsp_server.refactor.unify import unify
 from lsp_server.refactor.values import joined, seen_of
@@ -114,9 +113,11 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     has_errors = before.errors + after.errors > 0
     whole = [change for change in found.changes if not (has_errors and _is_broken(change))]
     changes = whole if is_code else [change for change in whole if not is_prose(change)]
-    prose, renames = len(whole) - len(changes), _NO_RENAMES
+    prose, renames, imports = len(whole) - len(changes), _NO_RENAMES, import_edit(before, after)
     if not is_code:
-        renames = renames_of(changes, before, after, path)
+        if not found.insertions:
+            renames = import_renames(imports.replaced, changes, before, after, path)
+        renames = renames if renames.rules else renames_of(changes, before, after, path)
         changes = [change for change in changes if not any(change is one for one in renames.changes)]
     ones = [_learn_change(change, before, after, is_code, has_widest, path) for change in changes]
     learned: list[Learned] = []
@@ -130,9 +131,8 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     broken = len(found.changes) - len(whole)
     spans = tuple((change.after[0].start, change.after[-1].end) for change in found.changes if change.after)
     own = Own(hashlib.sha256(after.data).hexdigest(), spans)
-    imports, rules = import_edit(before, after), _NO_IMPORTS
+    rules = _NO_IMPORTS
     if not (is_code or found.changes or found.insertions):
-        renames = import_renames(imports.replaced, before, after, path)
         rules = import_rules(before, after, {old.bound for old, _ in renames.imports}, path)
     return Lesson(tuple(learned), imports, found.insertions, small, alike, own, broken, prose, wide, rules, renames)
 

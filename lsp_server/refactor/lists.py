@@ -60,7 +60,18 @@ def align(before: Sequence[Node], after: Sequence[Node]) -> list[Alignment]:
         if other is not None:
             new.remove(other)
             alignments.append(_aligned(one, other, f"R{len(alignments)}", _outside(other, after)))
+        elif is_container(one) and _is_moved(elements(one), after):
+            statements = tuple(elements(one))
+            run = Run(f"R{len(alignments)}_0", statements, statements, 0, 0)
+            alignments.append(Alignment(one, one, (run,)))
     return alignments
+
+
+def _is_moved(statements: Sequence[Node], after: Sequence[Node]) -> bool:
+    """Return whether the statements of a body are in a row after the edit, without a body of their own."""
+    size = len(statements)
+    rows = [after[at : at + size] for at in range(len(after) - size + 1)] if size else []
+    return any(all(map(same, statements, row)) for row in rows)
 
 
 def _is_aligned(node: Node) -> bool:

@@ -192,7 +192,7 @@ class Rename:
     `digest` names the example's text and `start` the byte of the new name in it, as in Own; `module` is what others
     import the file as. An import has its origin as the `owner`. A member has an `owner` and its `bases`, and `family`
     are the types of a workspace that have the same member, `rivals` those that declare another one, None if nobody
-    looked. `clash` says why the new name is not free.
+    looked. `clash` says why the new name is not free. `is_of_all` says that the example renamed two declarations alike.
     """
 
     sort: str
@@ -205,6 +205,7 @@ class Rename:
     family: frozenset[str] = frozenset()
     rivals: tuple[str, ...] | None = None
     clash: str = ""
+    is_of_all: bool = False
 
     @property
     def is_of_file(self) -> bool:

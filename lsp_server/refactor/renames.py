@@ -1,6 +1,7 @@
 """The declarations that an example gave another name, each as a rule whose places are its uses."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 
 import attrs
@@ -11,10 +12,9 @@ from lsp_server.refactor.difference import Change
 from lsp_server.refactor.grammar import is_name, is_string_content
 from lsp_server.refactor.pattern import Import, Leaf, Rename, Rule
 from lsp_server.refactor.syntax import Node, Syntax
-from lsp_server.refactor.uses import Uses, is_fixture
+from lsp_server.refactor.uses import Uses, is_fixture, module_path
 
 _WITH_OVERLOADS = frozenset({"java", "csharp", "kotlin", "scala", "swift"})
-_FOLDER_MODULES = frozenset({"__init__", "index", "mod", "lib"})
 
 
 @attrs.frozen(eq=False)
@@ -36,7 +36,7 @@ def renames_of(changes: Sequence[Change], before: Syntax, after: Syntax, path: s
     pairs = [(change, pair) for change in changes if (pair := _renamed(change))]
     if not pairs:
         return Renames()
-    names, rules = names_of(before), dict[tuple[str, str], Rule]()
+    names, rules = names_of(before), list[Rule]()
     declaring: list[tuple[Change, Declaration]] = []
     declared = {(old.text, new.text) for _, renamed in pairs for old, new in renamed if _declared(old, names)}
     for change, renamed in pairs:
@@ -44,25 +44,35 @@ def renames_of(changes: Sequence[Change], before: Syntax, after: Syntax, path: s
             continue  # more than a declaration's name changed
         for old, new in renamed:
             one = _declared(old, names)
-            if one is not None and (old.text, new.text) not in rules:
-                rules[old.text, new.text] = _rule(one, old, new, names, after, path)
+            if one is not None and not any(one is other for _, other in declaring):
+                rules.append(_rule(one, old, new, names, after, path))
                 declaring.append((change, one))
+    counts = Counter(rule.words for rule in rules)
+    rules = [_of_all(rule) if counts[rule.words] > 1 else rule for rule in rules]
     kept = [change for change, one in declaring if one.sort == "member" and one.is_function and one.bases]
     said = [change for change, _ in declaring]
     followed: set[int] = set()
     if len(pairs) > len(said):
-        for rule, (_, one) in zip(rules.values(), declaring, strict=True):
+        for rule, (_, one) in zip(rules, declaring, strict=True):
             uses = Uses(rule, names, one).all()
             followed |= {use.leaf.start for use in uses if not use.doubt}
     said += [change for change, renamed in pairs if renamed and all(old.start in followed for old, _ in renamed)]
     said = [change for change in said if not any(change is one for one in kept)]
     is_all = len(pairs) == len(changes)
     words = frozenset((old.text, new.text) for _, renamed in pairs if is_all for old, new in renamed)
-    return Renames(tuple(rules.values()), tuple(said), words)
+    return Renames(tuple(rules), tuple(said), words)
 
 
-def import_renames(pairs: Sequence[tuple[Import, Import]], before: Syntax, after: Syntax, path: str) -> Renames:
-    """Return the imports that bind another name after an example that changed nothing else."""
+def _of_all(rule: Rule) -> Rule:
+    """Return the rule of one of several declarations that got the same name: the others of the file are meant too."""
+    assert rule.rename is not None
+    return attrs.evolve(rule, rename=attrs.evolve(rule.rename, is_of_all=True))
+
+
+def import_renames(
+    pairs: Sequence[tuple[Import, Import]], changes: Sequence[Change], before: Syntax, after: Syntax, path: str
+) -> Renames:
+    """Return the imports that bind another name after an example that changed nothing else than some of their uses."""
     rules = dict[tuple[str, str], Rule]()
     imports: list[tuple[Import, Import]] = []
     for old, new in pairs:
@@ -72,7 +82,10 @@ def import_renames(pairs: Sequence[tuple[Import, Import]], before: Syntax, after
         if one is not None and other is not None:
             rules[old.bound, new.bound] = _rule(one, one.leaf, other.leaf, names_of(before), after, path)
             imports.append((old, new))
-    return Renames(tuple(rules.values()), (), frozenset(rules), tuple(imports))
+    used = [{(old.text, new.text) for old, new in _renamed(change)} for change in changes]
+    if not all(words and words <= rules.keys() for words in used):
+        return Renames()
+    return Renames(tuple(rules.values()), tuple(changes), frozenset(rules), tuple(imports))
 
 
 def _import(what: Import, names: Names) -> Declaration | None:
@@ -117,15 +130,12 @@ def _rule(one: Declaration, old: Node, new: Node, names: Names, after: Syntax, p
     """Return the rule of a declaration whose name `old` became `new`. A local that is set anew may be a new one."""
     sort: str = "fixture" if is_fixture(one) and names.language == "python" else one.sort
     sort = "file" if sort == "global" and _is_of_file(one, names.language) else sort
-    folder, _, name = path.rpartition("/")
-    module = name.partition(".")[0]
-    is_folder = module in _FOLDER_MODULES or names.language == "go"
-    module = folder.rpartition("/")[2] if is_folder else module
+    module = path.rpartition("/")[0] if names.language == "go" else module_path(path)
     rename = Rename(
         sort,
         hashlib.sha256(after.data).hexdigest(),
         new.start,
-        module,
+        module.rpartition("/")[2].partition(".")[0],
         one.owner,
         one.bases,
         one.is_function,

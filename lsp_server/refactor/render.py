@@ -264,12 +264,12 @@ class _Rendering:
         return self._base + (unit * steps + " " * rest) + content
 
     def _tail(self, last: int) -> None:
-        """Write what comes after the last token, such as a semicolon."""
-        bounds, rule = self._match.bounds, self._rule
+        """Write what comes after the last token, such as a semicolon. Statements that stay have theirs."""
+        bounds, rule, item = self._match.bounds, self._rule, self._layout.template[last]
         end = self._before(len(bounds))
         if rule.tail == rule.template_tail:
             self._output.keep(end, self._match.end)
-        else:
+        elif not isinstance(item, Rest) or item.separator != "\n":
             self._output.text(rule.template_tail)
 
     def _check_comments(self, first: int) -> None:

@@ -26,9 +26,18 @@ from lsp_server.refactor.file_edit import (
     sound_parts,
 )
 from lsp_server.refactor.import_edits import import_edits
-from lsp_server.refactor.layout import ByteEdit, Output, deleted_line, edits_of, ending_edit, in_order, layout_of
+from lsp_server.refactor.layout import (
+    ByteEdit,
+    Output,
+    deleted_line,
+    edits_of,
+    ending_edit,
+    in_order,
+    layout_of,
+    realigned,
+)
 from lsp_server.refactor.matching import Bound, Match, matches
-from lsp_server.refactor.pattern import Leaf, Pattern, Rule, RuleSet, literals
+from lsp_server.refactor.pattern import Branch, Leaf, Pattern, Rule, RuleSet, literals
 from lsp_server.refactor.render import File, LeftOut, Place, render
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, indent_unit, parse, syntax_of
 from lsp_server.refactor.uses import uses_in
@@ -266,6 +275,9 @@ class _Rewriting:
         edits: list[ByteEdit] = []
         for place in tops:
             edits += self._edits_of(place, file)
+        # Another name leaves the lines below as they are: another shape has them changed anyway.
+        shapes = [(place.match.start, place.match.end) for place in tops if _has_other_shape(place)]
+        edits = realigned(edits, self._syntax, shapes)
         ends = {end for place in places if (end := ending_edit(place.rule, place.match.nodes[0], self._syntax))}
         apart = [end for end in ends if all(end.end < one.start or one.end <= end.start for one in edits)]
         return sorted([*edits, *apart], key=lambda one: (one.start, one.end))
@@ -321,6 +333,11 @@ def _own_spans(rules: RuleSet, source: Source) -> list[tuple[int, int]] | None:
         return spans
     added = [match.start() - index for index, match in enumerate(re.finditer(rb"\r\n", data))]
     return [(start + bisect_left(added, start), end + bisect_left(added, end)) for start, end in spans]
+
+
+def _has_other_shape(place: Place) -> bool:
+    kinds = [one.kind for one in place.rule.template if isinstance(one, Branch)]
+    return kinds != [node.kind for node in place.match.nodes]
 
 
 def _take(place: Place, found: list[Place], taken: Ranges[Match]) -> None:

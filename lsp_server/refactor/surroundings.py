@@ -1,13 +1,31 @@
-"""What is around a place: the function whose result an edit returns, the loop that it ends, an assignment to it."""
+"""What is around a place: the function whose result an edit returns, the loop that it ends, where a value is used."""
 
 import re
 from collections.abc import Iterator, Sequence
 
 from lsp_server.refactor.bindings import is_scope
-from lsp_server.refactor.grammar import around, is_access, is_call, is_list, is_name, receiver_of
-from lsp_server.refactor.pattern import Branch, Hole, Need, Pattern
+from lsp_server.refactor.grammar import (
+    around,
+    is_access,
+    is_arguments,
+    is_call,
+    is_callee,
+    is_list,
+    is_name,
+    receiver_of,
+)
+from lsp_server.refactor.pattern import Branch, Hole, Need, Pattern, Rule
 from lsp_server.refactor.syntax import Node, same
 
+PLAIN_KIND = re.compile(
+    r"^(primitive|predefined|integral|floating_point|boolean|void)_?\w*type(_specifier|_identifier)?$"
+)
+_CONDITION, _CONSTANT, _NO_ARGUMENT = "a condition", "the type of a constant", "no argument"
+_POSITIONS = {
+    "deferred": re.compile(r"^(defer|go)_statement$"),
+    "a bound of a type": re.compile(r"^(trait_bounds|where_predicate|type_bound|constraint)$"),
+    "an attribute": re.compile(r"^attribute_item$"),
+}
 _WORDS = {
     "await": ("await", "await_expression"),
     "?": ("try_expression",),
@@ -261,3 +279,74 @@ def _is_in_loop(node: Node) -> bool:
         if _LOOP.search(above.kind) and above.named:
             return True
     return False
+
+
+def position_of_example(old: Node, new: Sequence[Node]) -> str:
+    """Return where the code of an example is, if that may matter: "deferred", "an attribute"; else "".
+
+    A value that the edit keeps may be put to the test there. What loses the arguments of its type takes them from what
+    it is assigned to, and an argument may be assigned to anything.
+    """
+    if any(same(old, one) for top in new for one in top.walk()) and _is_condition(old):
+        return _CONDITION
+    if len(new) == 1 and _has_types(old) and _without_types(old) == _without_types(new[0]) and not _is_argument(old):
+        return _NO_ARGUMENT
+    return _CONSTANT if _is_of_constant(old) else _position(old)
+
+
+def other_position(rule: Rule, node: Node) -> str:
+    """Return why code means something else at a place than where the example has it; "" if it does not."""
+    here = _position(node)
+    if rule.position == _CONDITION:
+        here = _CONDITION if _is_condition(node) else here
+    elif rule.position == _NO_ARGUMENT:
+        here = "an argument" if _is_argument(node) else _NO_ARGUMENT
+    elif rule.position == _CONSTANT:
+        here = _CONSTANT if _is_of_constant(node) else here
+    if rule.position is None or (here == rule.position and here != "an attribute"):
+        return ""
+    if here == "an attribute":
+        return "another declaration may not need it"
+    return f"it is {here or 'elsewhere'} here, and {rule.position or 'elsewhere'} in the example"
+
+
+def _position(node: Node) -> str:
+    above = node.parent
+    if is_callee(node) and PLAIN_KIND.search(node.kind):
+        return "a conversion"
+    return next((name for name, kinds in _POSITIONS.items() if above is not None and kinds.search(above.kind)), "")
+
+
+def _is_condition(node: Node) -> bool:
+    """Return whether a value alone is what an `if` or a loop asks for."""
+    if not (is_access(node) or is_name(node)) or is_callee(node):
+        return False
+    while node.parent is not None and node.parent.kind == "parenthesized_expression":
+        node = node.parent
+    return node.field == "condition"
+
+
+def _is_argument(node: Node) -> bool:
+    above = node.parent
+    return above is not None and (is_arguments(above) or above.kind in ("argument", "value_argument"))
+
+
+def _has_types(node: Node) -> bool:
+    """Return whether code names arguments of a type: `<>` has none."""
+    return any("type_argument" in one.kind and any(part.named for part in one.children) for one in node.walk())
+
+
+def _without_types(node: Node) -> list[str]:
+    """Return the tokens of code that are in no arguments of a type."""
+    inside = {id(leaf) for one in node.walk() if "type_argument" in one.kind for leaf in one.leaves()}
+    return [leaf.text for leaf in node.leaves() if id(leaf) not in inside]
+
+
+def _is_of_constant(node: Node) -> bool:
+    """Return whether a type is that of a constant: another value may need another one."""
+    above = node.parent
+    if node.field != "type" or above is None:
+        return False
+    words = {leaf.text for child in above.children if child.start < node.start for leaf in child.leaves()}
+    is_field = above.kind == "field_declaration" and {"static", "final"} <= words
+    return is_field or above.kind in ("const_item", "static_item", "const_spec")

@@ -30,6 +30,7 @@ _LEAST = 3
 """The letters of a name whose other declarations are listed: `i` is declared everywhere."""
 _SEVERAL_WORDS = re.compile(r"[a-z0-9][A-Z]|\w_[A-Za-z]")
 _SELF = SELF | {"Self", "$this", "super", "base"}
+_FILE_OF_MODULE = re.compile(r"((^|/)(__init__|index))?\.\w+$|(^|/)(mod|lib)\.rs$")
 _CONTENT_CALLS = frozenset({"usefixtures", "getfixturevalue"})
 
 
@@ -66,8 +67,7 @@ def _uses_in_module(rule: Rule, names: Names) -> list[Use]:
     found = [one for one in names.declared(old).values() if one.sort == "global"]
     if not found or rule.rename is None:
         return []
-    clash = f"`{new}` is something else there" if any(map(_is_free, names.leaves(new))) else ""
-    rename = attrs.evolve(rule.rename, sort="global", clash=clash)
+    rename = attrs.evolve(rule.rename, sort="global", clash=_taken(new, names))
     return list(Uses(attrs.evolve(rule, rename=rename), names, found[0]).all())
 
 
@@ -81,9 +81,13 @@ def _is_imported_from(rule: Rule, path: str) -> bool:
         module = "/".join([".", *[".."] * (dots - 1), *filter(None, module.split("."))][0 if dots else 1 :])
     elif not module.startswith("."):
         return False
-    here = re.sub(r"(/__init__|/index)?\.\w+$", "", path)
     whole = posixpath.normpath(posixpath.join(posixpath.dirname(rule.path), module)) if module[:1] == "." else module
-    return f"/{here}".endswith(f"/{re.sub(r'[.][cm]?[jt]sx?$', '', whole)}")
+    return f"/{module_path(path)}".endswith(f"/{re.sub(r'[.][cm]?[jt]sx?$', '', whole)}")
+
+
+def module_path(path: str) -> str:
+    """Return the path that imports name a file by: that of its folder if it is the folder's module."""
+    return _FILE_OF_MODULE.sub("", path)
 
 
 def _own_uses(rule: Rule, start: int, syntax: Syntax) -> list[Use]:
@@ -102,7 +106,8 @@ def _own_uses(rule: Rule, start: int, syntax: Syntax) -> list[Use]:
     moved = len(new.encode()) - len(old.encode())
     there = {leaf.start: leaf for leaf in syntax.root.leaves() if leaf.text == old}
     uses: list[Use] = []
-    for use in Uses(rule, names, one).all():
+    known = rule.rename.clash if rule.rename is not None else None  # some uses may have the new name already
+    for use in Uses(rule, names, one, known).all():
         at = use.leaf.start + (moved if use.leaf.start > start else 0)
         if use.leaf.start != start and at in there:
             uses.append(attrs.evolve(use, leaf=there[at]))
@@ -110,9 +115,12 @@ def _own_uses(rule: Rule, start: int, syntax: Syntax) -> list[Use]:
 
 
 class Uses:
-    """The uses of a renamed declaration in one file; `own` is the declaration if the file has it."""
+    """The uses of a renamed declaration in one file; `own` is the declaration if the file has it.
 
-    def __init__(self, rule: Rule, names: Names, own: Declaration | None) -> None:
+    `clash` says why the new name is not free there; None looks for it.
+    """
+
+    def __init__(self, rule: Rule, names: Names, own: Declaration | None, clash: str | None = None) -> None:
         assert rule.rename is not None
         rename = rule.rename
         self._old, new = rule.words
@@ -124,9 +132,7 @@ class Uses:
         sort = {"local": self._local, "member": self._member, "fixture": self._fixture}
         self._classify: Callable[[Node], str | None] = sort.get(rename.sort, self._global)
         is_known = (own is not None and rename.sort != "import") or rename.sort == "member"
-        clashes = not is_known and any(map(_is_free, names.leaves(new)))
-        known = rename.clash if is_known else ""
-        self._clash = f"`{new}` is something else there" if clashes else known
+        self._clash = clash if clash is not None else rename.clash if is_known else _taken(new, names)
 
     def all(self) -> Iterator[Use]:
         """Yield the uses in their order. Those that a text names too are all doubtful."""
@@ -161,7 +167,8 @@ class Uses:
             return self._argument(leaf)
         if found is self._own:
             return self._of_other_loop(leaf)
-        return "another declaration has this name" if len(self._old) >= _LEAST else None
+        doubt = "" if self._rename.is_of_all else "another declaration has this name"
+        return doubt if len(self._old) >= _LEAST else None
 
     def _argument(self, leaf: Node) -> str | None:
         """Return the doubt of a name that an argument is given by, if the parameter of a function was renamed."""
@@ -361,8 +368,9 @@ _PARTS_OF_KEYS = frozenset(
 )
 
 
-def _is_free(leaf: Node) -> bool:
-    return not is_member(leaf) and not is_string_content(leaf)
+def _taken(name: str, names: Names) -> str:
+    is_free = all(is_member(leaf) or is_string_content(leaf) for leaf in names.leaves(name))
+    return "" if is_free else f"`{name}` is something else there"
 
 
 def _is_shorthand(leaf: Node) -> bool:

@@ -92,7 +92,8 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
 def sure_and_wide(rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
     """Return the widest forms that two examples have, which are sure, and the others.
 
-    Examples that have the same names say no more than the rule with these names.
+    Examples that have the same names say no more than the rule with these names. One of `var`, which may
+    mean another scope, says that its function is meant.
     """
     sure: list[Rule] = []
     wide: list[Rule] = []
@@ -102,7 +103,8 @@ def sure_and_wide(rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], tuple[Rule, 
         alike = [other for other in rules if has_same_sides(one, other)]
         if is_sound(one) or (len(alike) > 1 and (not one.values or len({other.values for other in alike}) > 1)):
             home = None if is_sound(one) else home_of(one, *alike)
-            sure.append(attrs.evolve(one, wide="", home=home))
+            is_near = len(alike) == 1 and "var" in changed_words(one)[0]
+            sure.append(attrs.evolve(one, wide="", home=home, is_syntax=is_near))
         else:
             wide.append(one)
     return tuple(sure), tuple(wide)

@@ -92,6 +92,14 @@ def test_a_rule_of_syntax_alone_is_sure_in_the_function_of_the_example() -> None
          "fn g<F>(f: F) where F: Fn(u8) -> Id {}\n", "it is a bound of a type here, and elsewhere in the example"),
         ("rust", "#[derive(Debug)]\nstruct A;\n", "#[derive(Debug, Default)]\nstruct A;\n",
          "#[derive(Debug)]\nstruct B;\n", "another declaration may not need it"),
+        ("rust", "const A: Wide = 1;\n", "const A: Narrow = 1;\n", "struct S { id: Wide }\n",
+         "it is elsewhere here, and the type of a constant in the example"),
+        ("java", "class A { static final Wide A = one(); }\n", "class A { static final Narrow A = one(); }\n",
+         "class B { void f(Wide id) {} }\n", "it is elsewhere here, and the type of a constant in the example"),
+        ("java", "class A { Bag<Coin> b = new Bag<Coin>(); }\n", "class A { Bag<Coin> b = new Bag<>(); }\n",
+         "class B { void f() { g(new Bag<Coin>()); } }\n", "it is an argument here, and no argument in the example"),
+        ("typescript", "const b: Bag<Coin> = new Bag<Coin>();\n", "const b: Bag<Coin> = new Bag();\n",
+         "g(new Bag<Coin>());\n", "it is an argument here, and no argument in the example"),
     ],
 )  # fmt: skip
 def test_another_position_is_doubtful(language: str, before: str, after: str, text: str, doubt: str) -> None:

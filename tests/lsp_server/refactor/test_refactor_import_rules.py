@@ -258,3 +258,20 @@ def test_an_import_of_everything_stays() -> None:
 def test_a_change_of_imports_that_asks_for_other_edits_is_no_rule(language: str, before: str, after: str) -> None:
     with pytest.raises(NoRule, match="only imports changed"):
         rules_of(language, (before, after))
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after"),
+    [
+        ("python", "from m import old\n\nold.f(1)\nold.f(2)\ng(old)\n", "from m import new\n\nnew.f(1)\nold.f(2)\ng(old)\n"),
+        ("typescript", "import { old } from 'm';\n\nold.f(1);\ng(old);\n", "import { new_one } from 'm';\n\nnew_one.f(1);\ng(old);\n"),
+        ("rust", "use m::Old;\n\nfn f() { g(Old::new(1)); h(Old::other()) }\n", "use m::New;\n\nfn f() { g(New::new(1)); h(Old::other()) }\n"),
+    ],
+)  # fmt: skip
+def test_a_use_that_the_user_renamed_with_its_import_leaves_the_rename_one(
+    language: str, before: str, after: str
+) -> None:
+    new = "new_one" if "new_one" in after else "New" if "New" in after else "new"
+    edit = sure_edit(language, after, (before, after))
+    assert edit.applied(after) == re.sub(r"\b[oO]ld\b", new, before)
+    assert rules_of(language, (before, after)) == [f"{'Old' if new == 'New' else 'old'} → {new}"]

@@ -34,6 +34,23 @@ def test_a_list_with_one_element_a_line_stays_one() -> None:
     assert repeated("python", *TIMEOUT, "foo(\n    a,\n    b,\n)\n") == "foo(\n    a,\n    b,\n    timeout=3,\n)\n"
 
 
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "changed"),
+    [
+        ("python", "self.is_same(a, b)\n", "assert a == b\n",
+         "self.is_same(load(c,\n                  [d,\n                   e]), f)\n",
+         "assert load(c,\n            [d,\n             e]) == f\n"),
+        ("javascript", "isSame(a, b);\n", "a === b;\n",
+         "isSame(load(c,\n            '(',\n  d), e);\n", "load(c,\n     '(',\n  d) === e;\n"),
+        ("python", "load(a)\n", "reload(a)\n", "load(c,\n     d)\n", "reload(c,\n     d)\n"),
+    ],
+)  # fmt: skip
+def test_lines_that_are_aligned_with_a_bracket_move_with_it_where_the_shape_changes(
+    language: str, before: str, after: str, text: str, changed: str
+) -> None:
+    assert repeated(language, before, after, text) == changed
+
+
 def test_a_place_that_has_the_edit_is_left_alone() -> None:
     text = "async def f():\n    await load(x)\n    load(y)\n"
     before = "async def f():\n    load(x)\n"

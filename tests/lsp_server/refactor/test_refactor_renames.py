@@ -184,6 +184,11 @@ OTHERS = [
         },
     ),
     (
+        "python",
+        {"tools/lib.py": "def load_all(x):\n    return x\n", "a.py": "from tools.lib import load_all\n\n\nload_all(2)\n"},
+        {"tools/lib.py": "def load_each(x):\n    return x\n", "a.py": "from tools.lib import load_each\n\n\nload_each(2)\n"},
+    ),
+    (
         "typescript",
         {
             "src/load.ts": "export function load_all(x: number) {\n  return x;\n}\n",
@@ -322,3 +327,19 @@ def test_a_macro_with_a_body_is_no_declaration() -> None:
     text = "TEST(A, C) { g(); }\n"
     example = ("TEST(A, B) { f(); }\n", "TEST_F(A, B) { f(); }\n")
     assert repeated("cpp", *example, text) == "TEST_F(A, C) { g(); }\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("cpp", "A f(S ONE) { return g(pump); }\nB h(S TWO) { return k(1, pump); }\nC i(S pump) { return pump; }\n"),
+        ("python", "def f(ONE):\n    return pump.x\n\n\ndef h(TWO):\n    return 1, pump\n\n\ndef i(pump):\n    return pump\n"),
+        ("javascript", "function f(ONE) { g(pump); }\nfunction h(TWO) { k(1, pump); }\nfunction i(pump) { return pump; }\n"),
+    ],
+)  # fmt: skip
+def test_two_renamed_declarations_say_that_all_of_the_file_are_meant(language: str, text: str) -> None:
+    plain, one, two = (
+        text.replace("ONE", a).replace("TWO", b) for a, b in (("pump", "pump"), ("valve", "pump"), ("valve", "valve"))
+    )
+    assert "another declaration has this name" in doubts(sure_edit(language, one, (plain, one)))
+    assert sure_edit(language, two, (plain, two)).applied(two) == plain.replace("pump", "valve")

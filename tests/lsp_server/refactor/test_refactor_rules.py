@@ -190,3 +190,25 @@ def test_another_member_is_listed_in_both_contexts() -> None:
         "wide: only `old` is as in the example",
         "its member is another one than in the example",
     ]
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "changed"),
+    [
+        ("javascript",
+         "async t => {\n  try {\n    await run(1);\n    t.fail('no');\n  } catch (e) {\n    t.is(e.code, 2);\n  }\n};\n",
+         "async t => {\n  const e = await t.throws(run(1));\n  t.is(e.code, 2);\n};\n",
+         "async t => {\n  try {\n    await go(3);\n    t.fail('no');\n  } catch (f) {\n    show(f);\n    t.ok(f.text);\n  }\n};\n",
+         "async t => {\n  const f = await t.throws(go(3));\n  show(f);\n  t.ok(f.text);\n};\n"),
+        ("python", "with guarded(lock):\n    read(1)\n", "read(1)\n",
+         "with guarded(lock):\n    x = 2\n    write(x)\n", "x = 2\nwrite(x)\n"),
+        ("java", "class A {\n    void f() {\n        if (Flags.OLD) {\n            read(1);\n        }\n    }\n}\n",
+         "class A {\n    void f() {\n        read(1);\n    }\n}\n",
+         "class B {\n    void g() {\n        if (Flags.OLD) {\n            int x = 2;\n            write(x);\n        }\n    }\n}\n",
+         "class B {\n    void g() {\n        int x = 2;\n        write(x);\n    }\n}\n"),
+    ],
+)  # fmt: skip
+def test_statements_that_leave_their_body_are_any(
+    language: str, before: str, after: str, text: str, changed: str
+) -> None:
+    assert repeated(language, before, after, text) == changed

@@ -51,6 +51,15 @@ def test_the_widest_form_of_an_edit_is_made_where_it_is_asked_for(kind: str) -> 
     assert rewrite(rules, "file", text, language, beside=Beside(wide=True)).applied(text) == text.replace(old, new)
 
 
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
+def test_one_var_says_that_its_function_is_meant(language: str) -> None:
+    before = "function f() { var a = g(1); var b = 2; }\nfunction h() { var c = 3; }\n"
+    after = before.replace("var a", "const a")
+    edit = sure_edit(language, after, (before, after))
+    assert edit.applied(after) == after.replace("var b", "const b")
+    assert doubts(edit) == ["only its syntax is as in the example"]
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -91,8 +100,9 @@ def test_what_is_set_again_is_no_constant(text: str, reason: str) -> None:
     ],
 )
 def test_var_becomes_another_keyword_only_where_it_stays_the_same_variable(text: str, const: bool, let: bool) -> None:
-    for word, is_sure in (("const", const), ("let", let)):
-        changed = sure_edit("javascript", text, ("var a = f(1);\n", f"{word} a = f(1);\n")).applied(text)
+    for word, other, is_sure in (("const", "c = d.e", const), ("let", "c", let)):
+        examples = [(f"var {one};\n", f"{word} {one};\n") for one in ("a = f(1)", other)]
+        changed = sure_edit("javascript", text, *examples).applied(text)
         assert changed == (text.replace("var b", f"{word} b") if is_sure else text)
 
 
