@@ -10,12 +10,13 @@ import attrs
 
 from engine.errors import MidspanError
 from engine.protocol.confidence import FREE
-from engine.protocol.messages import Candidate
+from engine.protocol.messages import Candidate, Fill
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import Language, balance
 from lsp_server.refactor.search import Worker
 from lsp_server.refactor.signatures import ArgumentPlace, SignatureChange, signature_change
 from lsp_server.session import Session
+from lsp_server.suggest.pipeline import Plan
 from lsp_server.suggest.rewritten import Verdict, likely, worse
 
 _logger = logging.getLogger(__name__)
@@ -30,11 +31,13 @@ _ENDS = frozenset(",;)]}\n")
 
 @attrs.frozen
 class ArgumentPrice:
-    """How likely an argument must be, as a geometric mean over its tokens; `bound` where the parameter's name is known
-    at the call, and is the argument."""
+    """How likely an argument must be, as a geometric mean over its tokens.
 
-    mean: float = 0.8
-    bound: float = 0.0
+    bound: that of the variable which has the parameter's name, where one is known at the call. See docs/next-edit.md.
+    """
+
+    mean: float = 0.85
+    bound: float = 0.4
 
 
 @attrs.frozen
@@ -106,10 +109,15 @@ class Arguments:
         if client is None:
             return None
         opened, at = opened_at(snapshot, place)
-        settings = attrs.evolve(self._session.configuration.settings, gate=FREE, max_tokens=_MAX_TOKENS)
-        fill = self._session.plan_unasked(opened, at, client.welcome.model, settings).fill
-        filled = await self._session.link.fill(client, attrs.evolve(fill, budget_ms=_BUDGET_MS, ahead=True))
+        settings = attrs.evolve(self._session.configuration.settings, gate=FREE)
+        plan = self._session.plan_unasked(opened, at, client.welcome.model, settings)
+        filled = await self._session.link.fill(client, fill_of(plan))
         return filled.candidates[0]
+
+
+def fill_of(plan: Plan) -> Fill:
+    """Return the request for an argument: nobody waits for it."""
+    return attrs.evolve(plan.fill, extent="line", max_tokens=_MAX_TOKENS, budget_ms=_BUDGET_MS, ahead=True)
 
 
 def opened_at(snapshot: Snapshot, place: ArgumentPlace) -> tuple[Snapshot, int]:
@@ -120,15 +128,18 @@ def opened_at(snapshot: Snapshot, place: ArgumentPlace) -> tuple[Snapshot, int]:
 def argument_edit(
     snapshot: Snapshot, parameter: str, place: ArgumentPlace, answer: Candidate, price: ArgumentPrice
 ) -> Verdict:
-    """Return the edit that gives a call its argument: the model's, or the variable that has the parameter's name."""
+    """Return the edit that gives a call the argument which a model wrote, with the reason if it is not offered."""
     text = leading_argument(answer, snapshot.language)
     start = answer.text.find(text)
     mean, least = likely(answer, start, start + len(text)) if text else (0.0, 0.0)
-    if place.is_bound and (text == parameter or mean < price.mean):
-        text, mean, least = parameter, max(mean, price.bound), least
-    whole = Verdict(place.start, place.end, place.before + text + place.after, mean=mean, least=least)
-    is_sure = text and mean >= (price.bound if place.is_bound and text == parameter else price.mean)
-    return attrs.evolve(whole, reason=worse(snapshot, whole) if is_sure else "unsure")
+    whole = Verdict(place.start, place.end, place.before + text + place.after, "", mean, least)
+    if text == parameter and not place.is_bound:
+        reason = "unknown name"
+    elif not text or mean < (price.bound if text == parameter else price.mean):
+        reason = "unsure"
+    else:
+        reason = worse(snapshot, whole)
+    return attrs.evolve(whole, reason=reason)
 
 
 def leading_argument(answer: Candidate, language: Language) -> str:
