@@ -36,7 +36,7 @@ class ArgumentPrice:
     bound: that of the variable which has the parameter's name, where one is known at the call. See docs/next-edit.md.
     """
 
-    mean: float = 0.85
+    mean: float = 0.95
     bound: float = 0.4
 
 

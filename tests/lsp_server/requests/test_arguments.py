@@ -142,8 +142,8 @@ async def test_in_the_demo_the_call_of_count_follows_with_qwen(tmp_path: Path) -
         editor = NextEditEditor()
         await editor.start({"model": str(coder)})
         show(editor, sample.above + sample.typed + sample.below, sample.name)
-        declare(editor, "stop map[string]bool")
+        editor.replace("*bufio.Scanner)", "*bufio.Scanner, output *os.File)")
         edit = await editor.next_edit()
         await editor.stop()
     assert edit is not None
-    assert editor.line(edit) == "counts := count(bufio.NewScanner(os.Stdin), make(map[string]bool))"
+    assert editor.line(edit) == "counts := count(bufio.NewScanner(os.Stdin), os.Stdout)"
