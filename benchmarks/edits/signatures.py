@@ -11,7 +11,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import asyncio
-import json
 import random
 import subprocess
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from lsprotocol import types
 
 from engine.models.load import load
 from engine.protocol.confidence import FREE
+from engine.protocol.messages import Candidate
 from engine.schedule.scheduler import Scheduler
 from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Documents, Snapshot
@@ -50,12 +50,12 @@ class Case:
     wanted: str
 
 
-def _edited(path: str, before: str, start: int, end: int, new: str) -> Snapshot:
-    """Return the document after a part of its text was replaced by hand."""
+def _edited(path: str, before: str, at: int, new: str) -> Snapshot:
+    """Return the document after a text was put into it by hand."""
     documents, uri = Documents(2.0, lambda _: None), f"file:///project/{path}"
     documents.open(uri, "", 1, before)
-    ends = [types.Position(before.count("\n", 0, at), at - before.rfind("\n", 0, at) - 1) for at in (start, end)]
-    change = types.TextDocumentContentChangePartial(types.Range(*ends), new)
+    cursor = types.Position(before.count("\n", 0, at), at - before.rfind("\n", 0, at) - 1)
+    change = types.TextDocumentContentChangePartial(types.Range(cursor, cursor), new)
     documents.change(uri, 2, [change], types.PositionEncodingKind.Utf32)
     snapshot = documents.snapshot(uri)
     assert snapshot is not None
@@ -64,14 +64,14 @@ def _edited(path: str, before: str, start: int, end: int, new: str) -> Snapshot:
 
 def _parameters(path: str, text: str) -> Iterator[tuple[int, int]]:
     """Yield each parameter of a text with one of the commas beside it, in characters."""
-    syntax = parse(text.encode(), language_for("", path))
+    data = text.encode()
+    syntax = parse(data, language_for("", path))
     for node in syntax.root.walk() if syntax is not None else ():
         parts = node.parts if is_parameters(node) else []
         for at, one in enumerate(parts):
             start, end = one.start, parts[at + 1].start if at + 1 < len(parts) else one.end
             start = parts[at - 1].end if at and at + 1 == len(parts) else start
-            if syntax is not None:
-                yield len(syntax.text(0, start)), len(syntax.text(0, end))
+            yield len(data[:start].decode()), len(data[:end].decode())
 
 
 def cases_of(path: str, text: str, chance: random.Random) -> Iterator[Case]:
@@ -83,13 +83,13 @@ def cases_of(path: str, text: str, chance: random.Random) -> Iterator[Case]:
         taken = signature_change([edit], language, path)
         if taken is None or taken.is_added or not taken.places:
             continue
-        before, wanted, at, removed = fewer, list[str](), start, text[start:end]
+        before, wanted, at = fewer, list[str](), start
         for place in reversed(taken.places):
             argument = fewer[place.start : place.end].strip(" \t\n,")
             wanted.insert(0, argument.removeprefix(f"{taken.parameter}="))
             before = before[: place.start] + before[place.end :]
             at -= place.end - place.start if place.end <= start else 0
-        snapshot = _edited(path, before, at, at, removed)
+        snapshot = _edited(path, before, at, text[start:end])
         change = signature_change(snapshot.edits.all, language, path)
         if change is None or len(change.places) != len(wanted) or change.parameter != taken.parameter:
             continue
@@ -110,48 +110,44 @@ def _files(repository: Path, chance: random.Random) -> Iterator[tuple[str, str]]
                 yield name, text
 
 
-async def _ask(cases: list[Case], model: str, threads: int) -> list[tuple[str, bool, bool, float]]:
-    """Return for each case the text at any price, whether it is right, whether its name is bound, and its mean."""
-    loaded = load(model, threads=threads)
+async def _answers(cases: list[Case], model: str) -> list[Candidate]:
+    """Return what a model writes for each case."""
+    loaded = load(model, threads=1)
     scheduler = Scheduler(loaded)
     await scheduler.start()
-    found = list[tuple[str, bool, bool, float]]()
+    found = list[Candidate]()
     for case in cases:
         opened, at = opened_at(case.snapshot, case.place)
         asked = plan(opened, at, loaded.info, Settings(gate=FREE), path=case.path)
-        filled = await scheduler.submit(fill_of(asked), None).result
-        edit = argument_edit(case.snapshot, case.parameter, case.place, filled.candidates[0], ArgumentPrice(0, 0))
-        text = edit.text.removeprefix(case.place.before).removesuffix(case.place.after)
-        right = "".join(text.split()) == "".join(case.wanted.split())
-        found.append((text, right, case.place.is_bound, 0.0 if edit.reason else edit.mean))
+        found.append((await scheduler.submit(fill_of(asked), None).result).candidates[0])
     await scheduler.stop()
     return found
+
+
+def _offers(case: Case, answer: Candidate, price: ArgumentPrice) -> list[bool]:
+    """Return whether the offer is right, in a list that is empty without one."""
+    place = case.place
+    edit = argument_edit(case.snapshot, case.parameter, place, answer, price)
+    text = edit.text.removeprefix(place.before).removesuffix(place.after)
+    return [] if edit.reason else ["".join(text.split()) == "".join(case.wanted.split())]
 
 
 def main(
     repositories: list[Path],
     model: Annotated[str, typer.Option()] = "default",
     each: Annotated[int, typer.Option(help="Calls of each repository.")] = 16,
-    threads: Annotated[int, typer.Option()] = 2,
-    out: Annotated[Path | None, typer.Option(help="Where each outcome goes, as JSON lines.")] = None,
 ) -> None:
     """Print how many calls there are, and how many arguments are offered and right at some prices."""
     cases, chance = list[Case](), random.Random(51)
     for repository in repositories:
         cases += islice((case for file in _files(repository, chance) for case in cases_of(*file, chance)), each)
     chance.shuffle(cases)
-    outcomes = asyncio.run(_ask(cases, model, threads))
-    if out is not None:
-        rows = zip(cases, outcomes, strict=True)
-        out.write_text("".join(json.dumps([one.path, one.parameter, one.wanted, *got]) + "\n" for one, got in rows))
-    half = len(outcomes) // 2
-    for name, part in (("to choose the price", outcomes[:half]), ("to report", outcomes[half:])):
-        typer.echo(f"{name}: {len(part)} calls")
-        for price in (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95):
-            for kind in (True, False):
-                offered = [one for one in part if one[2] is kind and one[3] >= price]
-                right = sum(one[1] for one in offered)
-                typer.echo(f"  {price:.2f} {'bound' if kind else 'free':5} offered {len(offered):3} right {right:3}")
+    answered = list(zip(cases, asyncio.run(_answers(cases, model)), strict=True))
+    half = len(answered) // 2
+    for name, part in (("to choose the price", answered[:half]), ("to report", answered[half:])):
+        for price in (0.8, 0.9, ArgumentPrice().mean):
+            offers = [one for case, answer in part for one in _offers(case, answer, ArgumentPrice(price))]
+            typer.echo(f"{name}: {len(part)} calls, at {price:.2f} offered {len(offers)}, right {sum(offers)}")
 
 
 if __name__ == "__main__":

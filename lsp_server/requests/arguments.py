@@ -21,7 +21,7 @@ from lsp_server.suggest.rewritten import Verdict, likely, worse
 
 _logger = logging.getLogger(__name__)
 _SETTLED_S = 0.5
-"""So long after the request nothing is looked for: each start of a parameter's name is a name too."""
+"""So long nothing is offered: each start of a parameter's name is a name too."""
 _MOST_ASKED = 4
 """The holes that a model fills before it is silent about all others too."""
 _BUDGET_MS = 10_000.0
@@ -66,11 +66,15 @@ class Arguments:
         known = self._known.get(snapshot.uri)
         if known is not None and known.version == snapshot.version:
             return known.edit
-        await asyncio.sleep(_SETTLED_S)
         try:
             change = await self._worker.run(signature_change, snapshot.edits.all, snapshot.language.id, snapshot.path)
-            if change is None or (snapshot.uri, change.function, change.parameter) in self._refused:
+            if (
+                change is None
+                or not change.places
+                or (snapshot.uri, change.function, change.parameter) in self._refused
+            ):
                 return None
+            await asyncio.sleep(_SETTLED_S)
             edit = await self._edit(snapshot, change, offset)
         except MidspanError as error:
             _logger.warning("no argument for a call: %s", error)
@@ -104,8 +108,8 @@ class Arguments:
         return None
 
     async def _filled(self, snapshot: Snapshot, place: ArgumentPlace) -> Candidate | None:
-        """Return the model's text for an argument; None without a model."""
-        client = await self._session.link.started()
+        """Return the model's text for an argument; None without a model. It starts no engine: typing does that."""
+        client = self._session.link.connected if self._session.is_automatic else None
         if client is None:
             return None
         opened, at = opened_at(snapshot, place)

@@ -64,6 +64,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
 async def editor(settings: dict[str, str]) -> AsyncIterator[NextEditEditor]:
     editor = NextEditEditor()
     await editor.start(settings)
+    await editor.open_ready("|\n")
     yield editor
     await editor.stop()
 
@@ -141,6 +142,7 @@ async def test_in_the_demo_the_call_of_count_follows_with_qwen(tmp_path: Path) -
     with engine_home(tmp_path, coder):
         editor = NextEditEditor()
         await editor.start({"model": str(coder)})
+        await editor.open_ready("|\n")
         show(editor, sample.above + sample.typed + sample.below, sample.name)
         editor.replace("*bufio.Scanner)", "*bufio.Scanner, output *os.File)")
         edit = await editor.next_edit()
