@@ -1,8 +1,8 @@
 """How often is the argument right that a call gets for a new parameter?
 
 Run it as `python benchmarks/edits/signatures.py REPOSITORY... --model FILE`, with bare repositories; without a model it
-is the embedded one. A parameter is taken out of a function and of all its calls in the file, then put back by hand, and
-each call is asked for. No code of a repository is kept. Half of the cases choose the price, the other half reports.
+is the embedded one. A parameter is taken out of a function and of its calls in the file, then put back in the function.
+No code of a repository is kept. Half of the cases choose the price, the other half reports.
 """
 
 import sys
@@ -15,7 +15,6 @@ import random
 import subprocess
 from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated
 
 import attrs
 import typer
@@ -64,8 +63,7 @@ def _edited(path: str, before: str, at: int, new: str) -> Snapshot:
 
 def _parameters(path: str, text: str) -> Iterator[tuple[int, int]]:
     """Yield each parameter of a text with one of the commas beside it, in characters."""
-    data = text.encode()
-    syntax = parse(data, language_for("", path))
+    syntax = parse(data := text.encode(), language_for("", path))
     for node in syntax.root.walk() if syntax is not None else ():
         parts = node.parts if is_parameters(node) else []
         for at, one in enumerate(parts):
@@ -101,8 +99,7 @@ def _files(repository: Path, chance: random.Random) -> Iterator[tuple[str, str]]
     """Yield the paths and texts of a repository's files of code in an order of chance."""
     git = ["git", "-C", str(repository)]
     names = subprocess.run([*git, "ls-tree", "-r", "--name-only", "HEAD"], capture_output=True, check=True, text=True)
-    paths = names.stdout.splitlines()
-    for name in chance.sample(paths, len(paths)):
+    for name in chance.sample(paths := names.stdout.splitlines(), len(paths)):
         if name.endswith(_ENDINGS):
             shown = subprocess.run([*git, "show", f"HEAD:{name}"], capture_output=True, check=True)
             text = shown.stdout.decode("utf-8", "replace")
@@ -126,18 +123,13 @@ async def _answers(cases: list[Case], model: str) -> list[Candidate]:
 
 def _offers(case: Case, answer: Candidate, price: ArgumentPrice) -> list[bool]:
     """Return whether the offer is right, in a list that is empty without one."""
-    place = case.place
-    edit = argument_edit(case.snapshot, case.parameter, place, answer, price)
-    text = edit.text.removeprefix(place.before).removesuffix(place.after)
+    edit = argument_edit(case.snapshot, case.parameter, case.place, answer, price)
+    text = edit.text.removeprefix(case.place.before).removesuffix(case.place.after)
     return [] if edit.reason else ["".join(text.split()) == "".join(case.wanted.split())]
 
 
-def main(
-    repositories: list[Path],
-    model: Annotated[str, typer.Option()] = "default",
-    each: Annotated[int, typer.Option(help="Calls of each repository.")] = 16,
-) -> None:
-    """Print how many calls there are, and how many arguments are offered and right at some prices."""
+def main(repositories: list[Path], model: str = "embedded", each: int = 10) -> None:
+    """Print how many arguments are offered and right at some prices, with so many calls of each repository."""
     cases, chance = list[Case](), random.Random(51)
     for repository in repositories:
         cases += islice((case for file in _files(repository, chance) for case in cases_of(*file, chance)), each)
