@@ -91,6 +91,20 @@ async def test_a_call_gets_the_variable_that_has_the_parameters_name(editor: Nex
     assert await editor.next_edit() is None
 
 
+async def test_after_one_call_was_taken_the_next_is_offered_where_it_knows_the_variable(editor: NextEditEditor) -> None:
+    second = "\n\ndef send(cart, currency):\n    found = 0\n    return price(cart.items, cart.tax)\n"
+    third = "\n\ndef show(cart):\n    shown = 0\n    return price(cart.items, cart.tax)\n"
+    show(editor, _PYTHON.text + second + third, "three.py")
+    declare(editor, "currency")
+    for count in (1, 2):
+        edit = await editor.next_edit()
+        assert edit is not None
+        await editor.accept(edit)
+        assert editor.text.count("cart.tax, currency)") == count
+    edit = await editor.next_edit()
+    assert edit is None or edit.text != ", currency"
+
+
 async def test_half_a_signature_offers_nothing(editor: NextEditEditor) -> None:
     show(editor, _PYTHON.text, "half.py")
     at = editor.text.index(")")
