@@ -136,7 +136,8 @@ class Names:
         if holder is None or is_call(holder) or "type_parameter" in holder.kind:
             return None
         if node.field not in _NOT_A_NAME - {"parameters"} and _is_parameter(node, holder):
-            return self._parameter(leaf, holder)
+            # The list of all parameters has the types of the others too.
+            return self._parameter(leaf, node if holder.children[0].text == "(" else holder)
         if node.field not in _NAME_FIELDS or not _HOLDER.search(holder.kind):
             return None
         is_bare_loop = holder.kind == "for_in_statement" and holder.child("kind") is None

@@ -88,6 +88,16 @@ def import_renames(
     return Renames(tuple(rules.values()), tuple(changes), frozenset(rules), tuple(imports))
 
 
+def own_uses(one: Declaration, names: Names, path: str) -> list[Node]:
+    """Return the names that surely mean a declaration in its own file; none if it is declared several times."""
+    if sum(other is one for other in names.declared(one.leaf.text).values()) > 1:
+        return []
+    rule = _rule(one, one.leaf, one.leaf, names, names.syntax, path)
+    assert rule.rename is not None
+    free = attrs.evolve(rule, rename=attrs.evolve(rule.rename, clash=""))
+    return [use.leaf for use in Uses(free, names, one).all() if not use.doubt]
+
+
 def _import(what: Import, names: Names) -> Declaration | None:
     found = (one for one in names.declared(what.bound).values() if one.sort == "import" and one.owner == origin(what))
     return next(found, None)

@@ -23,6 +23,7 @@ from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.recent import RecentRules, places_in, places_of_files
 from lsp_server.refactor.rivals import has_renames, with_rivals
 from lsp_server.refactor.search import NICENESS, Target, Worker
+from lsp_server.requests.arguments import Arguments
 from lsp_server.requests.model_edits import ModelEdits
 from lsp_server.session import Session
 from lsp_server.suggest.rewritten import Verdict
@@ -132,6 +133,7 @@ class NextEdits:
         self._worker = worker
         self._rules = rules
         self._background = Worker(NICENESS)
+        self._arguments = Arguments(session, worker)
         self._by_model = ModelEdits(session)
         self._asking_model: asyncio.Task[Verdict | None] | None = None
         self._by_model_at: str | None = None
@@ -182,6 +184,7 @@ class NextEdits:
         """Offer no place of this rule again in this session; of the model's, nothing more after this edit."""
         if self._by_model_at is not None:
             if (snapshot := self._session.documents.snapshot(self._by_model_at)) is not None:
+                self._arguments.refuse(snapshot)
                 self._by_model.refuse(snapshot)
         elif self._round is not None:
             self._ended.add(_code_of(self._round.recent))
@@ -192,6 +195,7 @@ class NextEdits:
         self._changed.discard(uri)
         self._undone.pop(uri, None)
         self._left.pop(uri, None)
+        self._arguments.closed(uri)
         self._by_model.closed(uri)
 
     async def close(self) -> None:
@@ -208,11 +212,12 @@ class NextEdits:
         snapshot = self._session.served(uri)
         if snapshot is None or not self._session.configuration.settings.next_edits or self._session.snooze.holds():
             return None
+        offset = offset_in(snapshot.source, params.position, self._session.encoding)
         current = self._round or await self._begin(snapshot)
         self._by_model_at = None
         if current is None:
-            return await self._found_by_model(snapshot)
-        offset, newest = offset_in(snapshot.source, params.position, self._session.encoding), snapshot.edits.newest
+            return await self._found_by_model(snapshot, offset, self._by_model)
+        newest = snapshot.edits.newest
         if not current.taken and newest is not None:
             await asyncio.sleep(_hold_s(current.recent, newest, offset))
         file = await self._file(current, snapshot)
@@ -223,14 +228,19 @@ class NextEdits:
             self._search(current, snapshot)
             return self._offer(current, uri, snapshot.version, file, place)
         if not params.any_file or not current.may_leave_file:
-            return None if current.taken else await self._found_by_model(snapshot)
+            return await self._found_by_model(snapshot, offset, None if current.taken else self._by_model)
         self._search(current, snapshot)
         found = await current.search.first(lambda other: other != uri)
         return None if found is None or self._is_stale(snapshot, current) else self._elsewhere(current, found)
 
-    async def _found_by_model(self, snapshot: Snapshot) -> NextEdit | None:
-        """Return what a model for edits offers, where there is one and no rule."""
-        asking = self._asking_model = asyncio.create_task(self._by_model.find(snapshot))
+    async def _found_by_model(self, snapshot: Snapshot, offset: int, model: ModelEdits | None) -> NextEdit | None:
+        """Return what no rule knows: a call that follows its signature, else what a model for edits offers."""
+
+        async def found() -> Verdict | None:
+            argument = await self._arguments.find(snapshot, offset)
+            return argument if argument is not None or model is None else await model.find(snapshot)
+
+        asking = self._asking_model = asyncio.create_task(found())
         try:
             change = await asking
         finally:

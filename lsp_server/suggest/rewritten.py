@@ -68,7 +68,7 @@ def verdicts(snapshot: Snapshot, region: Region, answer: Candidate, price: EditP
         before, after = "".join(old[first:last]), "".join(new[new_first:new_last])
         start, end, new_end = changed_part(before, after)
         change = _in_document(snapshot, region, first, before, Verdict(start, end, after[start:new_end]))
-        mean, least = _likely(answer, starts[new_first] + start, starts[new_first] + new_end)
+        mean, least = likely(answer, starts[new_first] + start, starts[new_first] + new_end)
         reason = _why_not(snapshot, region, change, before, after) or _too_unsure(mean, least, price)
         found.append(attrs.evolve(change, reason=reason, mean=mean, least=least))
     return found
@@ -85,7 +85,7 @@ def _in_document(snapshot: Snapshot, region: Region, line: int, before: str, cha
     return Verdict(start, min(end, len(snapshot.text)), change.text.replace("\n", newline))
 
 
-def _likely(answer: Candidate, start: int, end: int) -> tuple[float, float]:
+def likely(answer: Candidate, start: int, end: int) -> tuple[float, float]:
     """Return the mean and the least probability of the tokens in a part of an answer; of a deletion, the next one's."""
     at, found = 0, list[float]()
     for token, probability in zip(answer.tokens, answer.confidence, strict=True):
@@ -119,7 +119,7 @@ def _why_not(snapshot: Snapshot, region: Region, change: Verdict, before: str, a
         return "deletion"
     if not names_of(snapshot, edits[-1]) & {*_words_of(before), *_words_of(after)}:
         return "other names"
-    return _worse(snapshot, change)
+    return worse(snapshot, change)
 
 
 def _words_of(text: str) -> Iterator[str]:
@@ -146,7 +146,7 @@ def _lost(before: str, after: str) -> int:
     return max(0, len("".join(before.split())) - len("".join(after.split())))
 
 
-def _worse(snapshot: Snapshot, change: Verdict) -> str:
+def worse(snapshot: Snapshot, change: Verdict) -> str:
     """Return whether the document parses worse with a change, or only its comments differ."""
     after = snapshot.replaced(change.start, change.end, change.text, _PARSE_S)
     if snapshot.tree is None or after.tree is None:

@@ -271,3 +271,18 @@ def test_a_model_for_edits_offers_what_no_rule_knows(in_neovim: Open, neovim_set
         neovim.eventually(lambda: neovim.cursor()[0] > 1, "the cursor is not there")
         neovim.keys("<Tab>")
         neovim.eventually(lambda: "price(cart.items, cart.tax, " in neovim.text(), "the call is not changed")
+
+
+def test_a_call_follows_its_changed_signature_with_the_embedded_model(in_neovim: Open) -> None:
+    text = "def price(items, tax):\n    return sum(items) + tax\n\n\ndef pay(cart, currency):\n    total = 0\n"
+    text += "    return price(cart.items, cart.tax)\n"
+    with engine_home(Path(os.environ["MIDSPAN_RUNTIME_DIR"]), "embedded"):
+        settings = {"model": "embedded"}
+        neovim = in_neovim(text, "cart.py", setup={"settings": settings, "keymaps": {"accept": "<Tab>"}})
+        neovim.until_ready()
+        neovim.keys("1Gf)i, currency<Esc>")
+        eventually_drawn(neovim, (7, 37, ", currency"))
+        neovim.keys("<Tab>")
+        neovim.eventually(lambda: neovim.cursor()[0] == 7, "the cursor is not there")
+        neovim.keys("<Tab>")
+        neovim.eventually(lambda: "price(cart.items, cart.tax, currency)" in neovim.text(), "the call is not changed")

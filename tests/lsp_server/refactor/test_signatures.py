@@ -1,0 +1,155 @@
+"""A signature that got or lost a parameter: which calls follow it, where, and which are left alone."""
+
+import pytest
+
+from engine.protocol.messages import changed_part
+from lsp_server.documents.edits import RecentEdits
+from lsp_server.refactor.signatures import SignatureChange, signature_change
+
+_FAR = "\n\nx = 1\ny = 2\n\n\n"
+
+
+def changed(path: str, text: str, *steps: tuple[str, str]) -> tuple[SignatureChange | None, str]:
+    """Return what edits by hand leave to do, and the text after them."""
+    edits = RecentEdits()
+    for old, new in steps:
+        after = text.replace(old, new, 1)
+        start, end, new_end = changed_part(text, after)
+        edits, text = edits.changed(text, start, end, after, new_end), after
+    return signature_change(edits.all, "", path), text
+
+
+def followed(path: str, text: str, *steps: tuple[str, str]) -> str:
+    """Return the text after edits by hand when all calls have followed, with NEW for what a model would write."""
+    change, text = changed(path, text, *steps)
+    for place in reversed(change.places if change is not None else ()):
+        argument = "NEW" if change is not None and change.is_added else ""
+        text = text[: place.start] + place.before + argument + place.after + text[place.end :]
+    return text
+
+
+@pytest.mark.parametrize(
+    ("new", "call", "wanted"),
+    [
+        ("(a, b, c)", "f(1, 2)", "f(1, 2, NEW)"),
+        ("(a, c, b)", "f(1, 2)", "f(1, NEW, 2)"),
+        ("(c, a, b)", "f(1, 2)", "f(NEW, 1, 2)"),
+        ("(a, b, *, c)", "f(1, 2)", "f(1, 2, c=NEW)"),
+        ("(a, b, c)", "f(1, b=2)", "f(1, b=2, c=NEW)"),
+        ("(a, b, c)", "f(a=1, b=2)", "f(a=1, b=2, c=NEW)"),
+        ("(a, b, c)", "f(\n    1,\n    2,\n)", "f(\n    1,\n    2,\n    NEW,\n)"),
+        ("(a, c, b)", "f(\n    1,\n    2,\n)", "f(\n    1,\n    NEW,\n    2,\n)"),
+        ("(a)", "f(1, 2)", "f(1)"),
+        ("(b)", "f(1, 2)", "f(2)"),
+        ("(a)", "f(1, b=2)", "f(1)"),
+        ("(b)", "f(\n    1,\n    2,\n)", "f(\n    2,\n)"),
+    ],
+)
+def test_a_call_gets_or_loses_the_argument_at_its_place(new: str, call: str, wanted: str) -> None:
+    text = f"def f(a, b):\n    return a{_FAR}{call}\n"
+    assert followed("a.py", text, ("(a, b)", new)) == f"def f{new}:\n    return a{_FAR}{wanted}\n"
+
+
+@pytest.mark.parametrize(
+    ("new", "call"),
+    [
+        ("(a, b, c)", "f(*a)"),
+        ("(a, b, c)", "f(1, **a)"),
+        ("(a, b, c)", "f(1, 2, 3)"),
+        ("(a, b, c)", "f(1)"),
+        ("(a, b, c)", "x.f(1, 2)"),
+        ("(a, b, c)", "def g(f):\n    f(1, 2)"),
+        ("(a, b, c=1)", "f(1, 2)"),
+        ("(a, b, *c)", "f(1, 2)"),
+        ("(a, b, c", "f(1, 2)"),
+        ("(a, b, c, d)", "f(1, 2)"),
+        ("(a, c)", "f(1, 2)"),
+        ("(a, b, c)", "def f(a):\n    pass\n\n\nf(1, 2)"),
+        ("(a)", "f(1,  # why\n  2)"),
+    ],
+)
+def test_a_call_that_no_tree_can_know_stays(new: str, call: str) -> None:
+    text = f"def f(a, b):\n    return a{_FAR}{call}\n"
+    assert followed("a.py", text, ("(a, b)", new)) == text.replace("(a, b)", new, 1)
+
+
+_CLASSES = f"""class A:
+    def __init__(self, x):
+        self.x = x
+
+    def run(self, n):
+        return n
+
+    def go(self):
+        return self.run(1)
+
+
+class B:
+    def run(self, n):
+        return self.run(n)
+{_FAR}def use(a: A, b):
+    a.run(2)
+    b.run(3)
+    return A(4)
+"""
+
+
+def test_a_method_is_called_by_receivers_of_its_class() -> None:
+    after = followed("a.py", _CLASSES, ("run(self, n)", "run(self, n, k)"))
+    assert [line.strip() for line in after.splitlines() if "NEW" in line] == [
+        "return self.run(1, NEW)",
+        "a.run(2, NEW)",
+    ]
+
+
+def test_a_constructor_is_called_by_the_name_of_its_class() -> None:
+    after = followed("a.py", _CLASSES, ("(self, x)", "(self, x, y)"))
+    assert [line.strip() for line in after.splitlines() if "NEW" in line] == ["return A(4, NEW)"]
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "new", "call", "wanted"),
+    [
+        ("a.js", "function f(a) {}", "f(a, b)", "f(1)", "f(1, NEW)"),
+        ("a.js", "const f = (a) => a;", "(a, b)", "f(1)", "f(1, NEW)"),
+        ("a.ts", "function f(a: A): void {}", "f(a: A, b: B)", "f(1);", "f(1, NEW);"),
+        ("a.ts", "class A { constructor(private a: A) {} }", "(private a: A, b: B)", "new A(1);", "new A(1, NEW);"),
+        ("a.go", "package m\n\nfunc f(a int) {}", "f(a int, b int)", "func g() { f(1) }", "func g() { f(1, NEW) }"),
+        ("a.rs", "fn f(a: i32) {}", "f(a: i32, b: i32)", "fn g() { f(1) }", "fn g() { f(1, NEW) }"),
+        (
+            "a.rs",
+            "impl R { fn m(&self, a: i32) {} }",
+            "(&self, a: i32, b: i32)",
+            "impl R { fn g(&self) { self.m(1); R::m(self, 1); } }",
+            "impl R { fn g(&self) { self.m(1, NEW); R::m(self, 1); } }",
+        ),
+    ],
+)
+def test_it_is_so_in_other_languages(path: str, head: str, new: str, call: str, wanted: str) -> None:
+    gap, old = "\n\n\n\n", head[head.index("(") : head.index(")") + 1]
+    new = new[new.index("(") :]
+    assert followed(path, head + gap + call, (old, new)).partition(gap)[2] == wanted
+
+
+def test_calls_that_are_left_are_still_found_after_one_was_taken() -> None:
+    text = f"def f(a):\n    return a{_FAR}f(1){_FAR}f(2)\n"
+    change, _ = changed("a.py", text, ("f(a)", "f(a, b)"), ("f(1)", "f(1, 5)"))
+    assert change is not None
+    assert len(change.places) == 1
+
+
+def test_an_edit_elsewhere_ends_it() -> None:
+    text = f"def f(a):\n    return a{_FAR}f(1){_FAR}z = 2\n"
+    assert changed("a.py", text, ("f(a)", "f(a, b)"), ("z = 2", "z = 3"))[0] is None
+
+
+def test_it_says_where_a_variable_has_the_name_of_the_parameter() -> None:
+    text = f"def f(a):\n    return a{_FAR}def g(b):\n    f(1)\n\n\ndef h(c):\n    f(2)\n    b = c\n"
+    change, _ = changed("a.py", text, ("f(a)", "f(a, b)"))
+    assert change is not None
+    assert [place.is_bound for place in change.places] == [True, False]
+
+
+def test_line_ends_stay_what_they_are() -> None:
+    text = f"def f(a):\n    return a{_FAR}f(\n    1,\n)\n".replace("\n", "\r\n")
+    assert "f(\r\n    1,\r\n    NEW,\r\n)" in followed("a.py", text, ("f(a)", "f(a, b)"))
