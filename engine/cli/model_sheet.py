@@ -239,7 +239,7 @@ def gguf_of(model: str) -> Path | None:
 
 def gguf_sheet(path: Path) -> "GgufFacts":
     """Return the facts about a GGUF from its header. Raises ModelError in one line for one that cannot be run."""
-    from engine.models.left_to_right.load import gguf_facts  # imports the package gguf, which takes a quarter second
+    from engine.models.left_to_right.load import gguf_facts  # imports NumPy and tokenizers
 
     return gguf_facts(path)
 

@@ -48,7 +48,8 @@ def test_it_brings_no_torch_and_is_small() -> None:
     assert {"numpy", "tokenizers", "pygls", "tree-sitter-python"} <= names
     assert not names & set(_EXTRAS_ONLY)
     own = [Path(str(package.__file__)).parent for package in (engine, lsp_server)]
-    files = [path for folder in own for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    unbrought = (".pyc", ".c", ".h")
+    files = [path for folder in own for path in folder.rglob("*") if path.is_file() and path.suffix not in unbrought]
     total = sum(path.stat().st_size for path in files) + sum(size_of(name) for name in names - {"midspan"})
     assert total <= _MOST_MEGABYTES * 1e6
 

@@ -13,8 +13,6 @@ from typing import Protocol
 
 import attrs
 import numpy as np
-from gguf import GGMLQuantizationType
-from gguf.quants import dequantize
 from numpy.typing import NDArray
 
 from engine.errors import ModelError
@@ -86,6 +84,10 @@ class GgufTensors:
         kind, rows = self.kind(name), self._rows(name)[first:stop]
         if kind == "F32":
             return rows.view(np.float32).reshape(-1) if self._is_vector(name) else rows.view(np.float32)
+        # A start with packed weights needs none of it, and it takes a fifth of a second to import.
+        from gguf import GGMLQuantizationType
+        from gguf.quants import dequantize
+
         result: Floats = dequantize(rows, GGMLQuantizationType[kind])
         return result.reshape(-1) if self._is_vector(name) else result
 
