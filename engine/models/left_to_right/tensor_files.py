@@ -84,7 +84,7 @@ class GgufTensors:
         kind, rows = self.kind(name), self._rows(name)[first:stop]
         if kind == "F32":
             return rows.view(np.float32).reshape(-1) if self._is_vector(name) else rows.view(np.float32)
-        # A start with packed weights needs none of it, and it takes a fifth of a second to import.
+        # A start with packed weights needs none of it.
         from gguf import GGMLQuantizationType
         from gguf.quants import dequantize
 
