@@ -148,9 +148,10 @@ def _plot_typing(axes: Axes, typing: TypingFigures) -> None:
 
 def _plot_rules(axes: Axes, rules: list[RuleFigures]) -> None:
     buckets = list(dict.fromkeys(figures.bucket for figures in rules))
-    for shift, contender in enumerate(CONTENDERS):
-        values = [figures.ms for figures in rules if figures.contender == contender.name]
-        axes.bar([place + 0.27 * (shift - 1) for place in range(len(buckets))], values, 0.25, label=contender.name)
+    contenders = dict.fromkeys(figures.contender for figures in rules)  # A model may lack one of CONTENDERS.
+    for shift, contender in enumerate(contenders):
+        values = [figures.ms for figures in rules if figures.contender == contender]
+        axes.bar([place + 0.27 * (shift - 1) for place in range(len(buckets))], values, 0.25, label=contender)
     axes.set_xticks(range(len(buckets)), buckets)
     axes.set_xlabel("tokens of the left-to-right answer")
     axes.set_ylabel("milliseconds a fill (median)")

@@ -4,7 +4,7 @@ All functions parse whole texts. Call them in a Worker, never on the event loop.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 
@@ -319,9 +319,7 @@ def _separator(argument: Node, syntax: Syntax) -> str:
 
 def _is_bound(name: str, call: Node, names: Names) -> bool:
     """Return whether a variable of this name is set before a call, and known there."""
-    sorts: Collection[str] = ("local", "global")
-    return any(
-        one.sort in sorts and not one.is_function and one.leaf.start < call.start and one.start <= call.start
-        and one.scope.start <= call.start < one.scope.end
-        for one in names.declared(name).values()
-    )  # fmt: skip
+    declared = names.declared(name).values()
+    variables = [one for one in declared if one.sort in ("local", "global") and not one.is_function]
+    known = [one for one in variables if one.start <= call.start and one.scope.start <= call.start < one.scope.end]
+    return any(one.leaf.start < call.start for one in known)

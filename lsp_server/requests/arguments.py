@@ -42,10 +42,10 @@ class ArgumentPrice:
 
 @attrs.frozen
 class _Known:
-    """What was found for a version of a document."""
+    """What was found for a version of a document. `change` is None where no call is to follow."""
 
     version: int
-    change: SignatureChange
+    change: SignatureChange | None
     edit: Verdict | None
 
 
@@ -67,15 +67,10 @@ class Arguments:
         if known is not None and known.version == snapshot.version:
             return known.edit
         try:
-            change = await self._worker.run(signature_change, snapshot.edits.all, snapshot.language.id, snapshot.path)
-            if (
-                change is None
-                or not change.places
-                or (snapshot.uri, change.function, change.parameter) in self._refused
-            ):
-                return None
-            await asyncio.sleep(_SETTLED_S)
-            edit = await self._edit(snapshot, change, offset)
+            change, edit = await self._followed(snapshot), None
+            if change is not None:
+                await asyncio.sleep(_SETTLED_S)
+                edit = await self._edit(snapshot, change, offset)
         except MidspanError as error:
             _logger.warning("no argument for a call: %s", error)
             return None
@@ -85,9 +80,16 @@ class Arguments:
     def refuse(self, snapshot: Snapshot) -> None:
         """Let no call follow the signature whose call was offered last, if that was in this version."""
         known = self._known.get(snapshot.uri)
-        if known is not None and known.version == snapshot.version:
+        if known is not None and known.version == snapshot.version and known.change is not None:
             self._refused.add((snapshot.uri, known.change.function, known.change.parameter))
             self._known[snapshot.uri] = attrs.evolve(known, edit=None)
+
+    async def _followed(self, snapshot: Snapshot) -> SignatureChange | None:
+        """Return the signature that calls are to follow; None without one."""
+        change = await self._worker.run(signature_change, snapshot.edits.all, snapshot.language.id, snapshot.path)
+        if change is None or not change.places:
+            return None
+        return None if (snapshot.uri, change.function, change.parameter) in self._refused else change
 
     def closed(self, uri: str) -> None:
         """Drop a closed document."""

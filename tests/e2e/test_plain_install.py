@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -48,8 +49,10 @@ def test_it_brings_no_torch_and_is_small() -> None:
     assert {"numpy", "tokenizers", "pygls", "tree-sitter-python"} <= names
     assert not names & set(_EXTRAS_ONLY)
     own = [Path(str(package.__file__)).parent for package in (engine, lsp_server)]
-    unbrought = (".pyc", ".c", ".h")
-    files = [path for folder in own for path in folder.rglob("*") if path.is_file() and path.suffix not in unbrought]
+    project = tomllib.loads((Path(str(engine.__file__)).parents[1] / "pyproject.toml").read_text())
+    left_out = ["*.pyc", *project["tool"]["setuptools"]["exclude-package-data"]["*"]]
+    files = [path for folder in own for path in folder.rglob("*") if path.is_file()]
+    files = [path for path in files if not any(map(path.match, left_out))]
     total = sum(path.stat().st_size for path in files) + sum(size_of(name) for name in names - {"midspan"})
     assert total <= _MOST_MEGABYTES * 1e6
 
