@@ -39,9 +39,10 @@ from lsp_server.requests.registration import (
     follow_configuration,
     pulled_settings,
 )
-from lsp_server.requests.suggestions import MAX_SUGGESTIONS, Suggestion, Suggestions
+from lsp_server.requests.suggestions import MAX_SUGGESTIONS, Suggestions
 from lsp_server.session import NOTEBOOKS, OUT_OF_STEP, Session
 from lsp_server.settings import Configuration, SettingsReading, setting_names
+from lsp_server.suggest.reuse import Suggestion
 from lsp_server.workspace.memory import WorkspaceMemory
 
 _MAX_LABEL = 60

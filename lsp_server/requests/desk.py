@@ -1,16 +1,19 @@
 """The desk of an open document: all that is remembered of its suggestions, made and dropped as one."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 import attrs
 
+from engine.protocol.confidence import FEWEST_CHARACTERS
+from engine.protocol.messages import Filled, Progress
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import Cursor
 from lsp_server.requests.ahead import Ahead
 from lsp_server.session import Session
-from lsp_server.suggest.pipeline import Plan
+from lsp_server.suggest.pipeline import Plan, Presented
 from lsp_server.suggest.restraint import Menu, Restraint
 from lsp_server.suggest.reuse import Reuse
 from lsp_server.suggest.silence import Silence
@@ -47,12 +50,100 @@ class Offered:
     text: str
 
 
+_LONELY_S = 0.3
+"""A fill goes on for so long while nobody waits: an editor gives the old request up before it sends the new one."""
+
+
+class UnderWay:
+    """A fill that the engine is making. It goes on while the user types along what is known of its text.
+
+    Where each key comes before the model's answer, a fill that began anew with each would never end.
+    """
+
+    def __init__(self, plan: Plan, fill: Callable[[Callable[[Progress], None]], Coroutine[Any, Any, Filled]]) -> None:
+        """`fill` makes the answer, and calls what it is given with each progress."""
+        offset = plan.hole.offset
+        self.plan = plan
+        self.before, self.after = plan.snapshot.text[:offset], plan.snapshot.text[offset:]
+        self.typed: str | None = ""
+        """What the user typed at the hole meanwhile; None if the text changed otherwise."""
+        self._known = ""
+        self._answer = asyncio.create_task(fill(self._progressed))
+        self._answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # Perhaps nobody waits.
+        self._waiters = 0
+        self._began = time.perf_counter()
+
+    @property
+    def milliseconds(self) -> float:
+        """The time since the fill began."""
+        return (time.perf_counter() - self._began) * 1000
+
+    def follow(self, text: str) -> None:
+        """Note that the document's text is this now. End the fill if it no longer fits."""
+        fits = len(text) >= len(self.before) + len(self.after) and text.startswith(self.before)
+        typed = text[len(self.before) : len(text) - len(self.after)] if fits and text.endswith(self.after) else None
+        self.typed = typed if typed is not None and "\n" not in typed else None
+        self._end_if_wrong()
+
+    def is_at(self, snapshot: Snapshot, offset: int) -> bool:
+        """Return whether the answer is wanted at the cursor `offset`: the user typed along the fill up to there."""
+        answer = self._answer
+        has_failed = answer.done() and (answer.cancelled() or answer.exception() is not None)
+        if has_failed or self.typed is None or not self._is_right():
+            return False
+        return snapshot.text[:offset] == self.before + self.typed
+
+    async def answer(self) -> Filled | None:
+        """Return the answer, or None if the user typed something else. Raises MidspanError.
+
+        A fill whose last waiter is cancelled waits a moment for the next one.
+        """
+        self._waiters += 1
+        try:
+            await asyncio.wait({self._answer})  # This does not cancel the fill when the waiter is cancelled.
+        finally:
+            self._waiters -= 1
+            asyncio.get_running_loop().call_later(_LONELY_S, self._end_if_lonely)
+        return None if self._answer.cancelled() else self._answer.result()
+
+    def left_of(self, presented: Sequence[Presented]) -> list[Presented]:
+        """Return what of the fill's texts is not typed yet; a few characters are not worth their flicker."""
+        typed = self.typed
+        if typed is None:
+            return []
+        along = [each for each in presented if each.text.startswith(typed)]
+        left = [attrs.evolve(each, text=each.text.removeprefix(typed)) for each in along]
+        return [each for each in left if not typed or len(each.text) >= FEWEST_CHARACTERS]
+
+    def end(self) -> None:
+        """End the fill."""
+        self._answer.cancel()
+
+    def _progressed(self, progress: Progress) -> None:
+        masked = progress.canvas.index(None) if None in progress.canvas else len(progress.canvas)
+        self._known = "".join(text or "" for text in progress.canvas[:masked])
+        self._end_if_wrong()
+
+    def _is_right(self) -> bool:
+        typed = self.typed
+        return typed is not None and (self._known.startswith(typed) or typed.startswith(self._known))
+
+    def _end_if_wrong(self) -> None:
+        if not self._is_right():
+            self.end()
+
+    def _end_if_lonely(self) -> None:
+        if not self._waiters:
+            self.end()
+
+
 @attrs.define
 class Desk:
     """What is remembered of one document.
 
     `asked` is the number of the offer that the user asked for last, `latest` the newest request, and `silence` why that
-    showed nothing; None if it showed something. `running` are the tasks under way, by asker.
+    showed nothing; None if it showed something. `running` are the tasks under way, by asker, and `under_way` is the
+    newest fill that nobody got the answer of.
     """
 
     restraint: Restraint
@@ -64,6 +155,7 @@ class Desk:
     silence: Silence | None = None
     offered: Offered | None = None
     running: dict[str, asyncio.Task[Any]] = attrs.field(factory=dict)
+    under_way: UnderWay | None = None
 
     def silent(self, request: SuggestionRequest, silence: Silence) -> None:
         """Keep why a request shows nothing, unless there is a newer one."""
@@ -75,8 +167,27 @@ class Desk:
         if (running := self.running.pop(asker, None)) is not None:
             running.cancel()
 
+    def changed(self, text: str) -> None:
+        """Cancel all that runs for the text before an edit, but for a fill that the user typed along."""
+        if self.under_way is not None:
+            self.under_way.follow(text)
+        for asker in list(self.running):
+            self.cancel(asker)
+
+    def begin(self, under_way: UnderWay | None) -> None:
+        """Put a new fill, or none, in the place of the one under way."""
+        if self.under_way is not None:
+            self.under_way.end()
+        self.under_way = under_way
+
+    def taken(self, under_way: UnderWay) -> None:
+        """Note that a request has the answer of a fill."""
+        if self.under_way is under_way:
+            self.under_way = None
+
     def cancel_all(self) -> None:
         """Cancel all that runs."""
+        self.begin(None)
         for asker in list(self.running):
             self.cancel(asker)
 

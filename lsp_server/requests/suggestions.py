@@ -6,7 +6,7 @@ The newest request of a document wins. When anything fails there is no suggestio
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import attrs
@@ -14,18 +14,17 @@ import attrs
 from engine.client.connection import EngineClient, EngineFailure
 from engine.errors import EngineUnavailable, MidspanError, describe
 from engine.protocol.confidence import FREE
-from engine.protocol.messages import Fill, Filled
+from engine.protocol.messages import Filled
 from lsp_server.documents.store import Snapshot
 from lsp_server.hole.hole import Cursor
 from lsp_server.requests.ahead import ReadAhead
-from lsp_server.requests.desk import Desk, Desks, Offered, SuggestionRequest
+from lsp_server.requests.desk import Desk, Desks, Offered, SuggestionRequest, UnderWay
 from lsp_server.requests.why import Why
 from lsp_server.session import Session
 from lsp_server.settings import Settings
 from lsp_server.suggest.pipeline import Plan, Presented, believed, present
-from lsp_server.suggest.reuse import Offer, Rest, further, longer
+from lsp_server.suggest.reuse import Rest, Suggestion, further, longer, tagged
 from lsp_server.suggest.silence import Silence
-from lsp_server.wire import OfferTag
 
 MAX_SUGGESTIONS = 3
 ASKED_FROM = 6
@@ -43,12 +42,12 @@ _COLD_MS = 3000.0
 
 
 @attrs.frozen
-class Suggestion:
-    """`text` is inserted at `cursor`; `tag` is what the editor sends back when the user takes it."""
+class Answered:
+    """The engine's answer to a plan, and what of it may be shown at the cursor."""
 
-    text: str
-    cursor: Cursor
-    tag: OfferTag
+    plan: Plan
+    filled: Filled
+    presented: list[Presented]
 
 
 def asked_for(plan: Plan, filled: Filled, settings: Settings) -> list[Presented]:
@@ -72,17 +71,6 @@ def asked_for(plan: Plan, filled: Filled, settings: Settings) -> list[Presented]
         shown.setdefault(each.text, each)
     shown.pop("", None)
     return list(shown.values())[:MAX_SUGGESTIONS]
-
-
-def tagged(texts: list[str], cursor: Cursor, offer: Offer, confidences: Sequence[float | None]) -> list[Suggestion]:
-    """Return the suggestions of an offer at `cursor`, each with how sure it is; None where that is not known."""
-    start = cursor.offset - offer.offset
-    language = cursor.snapshot.language.id
-    tags = [
-        OfferTag(offer.number, language, start, len(text), offer.source, confidence)
-        for text, confidence in zip(texts, confidences, strict=True)
-    ]
-    return [Suggestion(text, cursor, tag) for text, tag in zip(texts, tags, strict=True)]
 
 
 def _only_read(filled: Filled) -> bool:
@@ -153,9 +141,10 @@ class Suggestions:
         desk.latest, desk.silence = None, Silence("dismissed here")
 
     def changed(self, uri: str) -> None:
-        """Cancel the requests for the text before an edit."""
+        """Cancel the requests for the text before an edit. A fill that the user typed along goes on."""
         self._reading.stop()
-        self._desks.at(uri).cancel_all()
+        document = self._session.documents.find(uri)
+        self._desks.at(uri).changed("" if document is None else document.text)
 
     def cancel_all(self) -> None:
         """Cancel all running requests, and forget what was suggested."""
@@ -244,25 +233,19 @@ class Suggestions:
         # Meanwhile the editor may have sent its settings, which may exclude this file.
         if session.why_not_served(request.uri) is not None or not session.documents.is_current(snapshot):
             return []
-        settings = session.configuration.settings
-        price = restraint.price(settings.gate) if request.automatic else FREE
-        settings = attrs.evolve(settings, gate=price)
-        plan = session.plan(*here, client.welcome.model, settings, request.candidates)
-        if not request.automatic:
-            plan = attrs.evolve(plan, fill=attrs.evolve(plan.fill, choose_from=ASKED_FROM))
-        fill = plan.fill
-        if has_waited or not request.automatic:
-            # Reading a new file is slow, so is an engine's first pass, and a second is little to somebody who waits.
-            fill = attrs.evolve(fill, budget_ms=max(fill.budget_ms, _WAITING_MS))
-        filled = desk.ahead.take(client, fill) or await self._filled(desk, request, client, fill)
-        if filled is None or not session.documents.is_current(snapshot):
+        answered: Answered | None = None
+        if is_typed and request.automatic:
+            answered = await self._typed_along(desk, request, *here)
+        if answered is None and session.documents.is_current(snapshot):
+            answered = await self._answered(desk, request, client, has_waited, *here)
+        if answered is None or not session.documents.is_current(snapshot):
             return []
-        presented = self._presented(desk, request, plan, filled)
+        plan, presented = answered.plan, answered.presented
         paused = session.configuration.settings.paused
         if not presented and paused is not None and followed is None and request.automatic and request.waits:
             price = believed(restraint.price(paused), client.welcome.model, plan.hole)
-            plan = attrs.evolve(plan, settings=attrs.evolve(settings, gate=price, max_lines=1))
-            presented = await self._after_pause(desk, request, plan, filled, began)
+            plan = attrs.evolve(plan, settings=attrs.evolve(plan.settings, gate=price, max_lines=1))
+            presented = await self._after_pause(desk, request, plan, answered.filled, began)
         confidences = {each.text: round(each.confidence, 3) for each in presented}
         if followed is not None:
             presented = longer(presented, followed) if request.automatic else further(presented, followed)
@@ -278,7 +261,7 @@ class Suggestions:
         if not request.automatic:
             desk.asked = offer.number
         if followed is None or texts[0] != followed.texts[0]:
-            desk.offered = Offered(plan, texts[0])
+            desk.offered = Offered(plan, here[0].text[plan.hole.offset : here[1]] + texts[0])
         if is_typed and request.automatic:
             desk.ahead.aim(*here, texts[0])
         return tagged(texts, cursor, offer, [confidences.get(text) for text in texts])
@@ -330,21 +313,74 @@ class Suggestions:
         except TimeoutError:
             raise EngineUnavailable("the engine is still starting; ask again in a moment") from None
 
-    async def _filled(self, desk: Desk, request: SuggestionRequest, client: EngineClient, fill: Fill) -> Filled | None:
+    async def _typed_along(
+        self, desk: Desk, request: SuggestionRequest, snapshot: Snapshot, offset: int
+    ) -> Answered | None:
+        """Return what is left of the fill that the user typed along; None if nothing is to be shown of it."""
+        under_way = desk.under_way
+        if under_way is None or not under_way.is_at(snapshot, offset):
+            return None
+        filled = await self._newest(desk, request, under_way.answer())
+        if filled is None:
+            return None
+        self._session.board.awaited(under_way.milliseconds)
+        desk.taken(under_way)
+        left = under_way.left_of(self._presented(desk, request, under_way.plan, filled))
+        return Answered(under_way.plan, filled, left) if left else None
+
+    async def _answered(
+        self,
+        desk: Desk,
+        request: SuggestionRequest,
+        client: EngineClient,
+        has_waited: bool,
+        snapshot: Snapshot,
+        offset: int,
+    ) -> Answered | None:
+        """Ask the engine at `offset`. Returns None when a newer request or an edit cancelled this one."""
+        settings = self._session.configuration.settings
+        price = desk.restraint.price(settings.gate) if request.automatic else FREE
+        plan = self._session.plan(
+            snapshot, offset, client.welcome.model, attrs.evolve(settings, gate=price), request.candidates
+        )
+        fill = plan.fill
+        if has_waited or not request.automatic:
+            # Reading a new file is slow, so is an engine's first pass, and a second is little to somebody who waits.
+            fill = attrs.evolve(fill, budget_ms=max(fill.budget_ms, _WAITING_MS))
+        if not request.automatic:
+            fill = attrs.evolve(fill, choose_from=ASKED_FROM)
+        plan = attrs.evolve(plan, fill=fill)
+        filled = desk.ahead.take(client, fill) or await self._filled(desk, request, client, plan)
+        return Answered(plan, filled, self._presented(desk, request, plan, filled)) if filled is not None else None
+
+    async def _filled(self, desk: Desk, request: SuggestionRequest, client: EngineClient, plan: Plan) -> Filled | None:
         """Ask the engine. Returns None when a newer request or an edit cancelled this one."""
         started = time.perf_counter()
-        filled = await self._newest(desk, request, self._session.link.fill(client, fill))
+        filled = await self._made(desk, request, client, plan)
         milliseconds = (time.perf_counter() - started) * 1000
         if filled is not None:
             self._session.board.took(milliseconds)
-        if request.automatic and (filled is not None or milliseconds > fill.budget_ms):
+        if request.automatic and (filled is not None or milliseconds > plan.fill.budget_ms):
             self._session.board.awaited(milliseconds)
         waits = request.automatic and request.waits and not client.welcome.model.server
         if filled is None or not waits or not _only_read(filled):
             return filled
-        # A user who stops here would see nothing until the next key. One who types on cancels this.
-        patient = attrs.evolve(fill, budget_ms=max(fill.budget_ms, _COLD_MS))
-        return await self._newest(desk, request, self._session.link.fill(client, patient))
+        # A user who stops here would see nothing until the next key.
+        patient = attrs.evolve(plan.fill, budget_ms=max(plan.fill.budget_ms, _COLD_MS))
+        return await self._made(desk, request, client, attrs.evolve(plan, fill=patient))
+
+    async def _made(self, desk: Desk, request: SuggestionRequest, client: EngineClient, plan: Plan) -> Filled | None:
+        """Ask the engine once. A fill of a local model that nobody asked for goes on while the user types along."""
+        link, fill = self._session.link, plan.fill
+        if not request.automatic or client.welcome.model.server:
+            desk.begin(None)
+            return await self._newest(desk, request, link.fill(client, fill))
+        under_way = UnderWay(plan, lambda progressed: link.fill(client, fill, progressed))
+        desk.begin(under_way)
+        filled = await self._newest(desk, request, under_way.answer())
+        if filled is not None:
+            desk.taken(under_way)
+        return filled
 
     async def _newest(
         self, desk: Desk, request: SuggestionRequest, work: Coroutine[Any, Any, _Answer]

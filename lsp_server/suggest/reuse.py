@@ -6,8 +6,10 @@ import attrs
 
 from engine.protocol.messages import SourceName
 from lsp_server.documents.store import Snapshot
+from lsp_server.hole.hole import Cursor
 from lsp_server.languages.language import BRACKETS, balance
 from lsp_server.suggest.pipeline import Presented
+from lsp_server.wire import OfferTag
 
 _MAX_OFFERS = 8
 """Offers of a document. Each keeps the document's text."""
@@ -70,6 +72,15 @@ class Offer:
 
 
 @attrs.frozen
+class Suggestion:
+    """`text` is inserted at `cursor`; `tag` is what the editor sends back when the user takes it."""
+
+    text: str
+    cursor: Cursor
+    tag: OfferTag
+
+
+@attrs.frozen
 class Rest:
     """What is left of an offer's texts."""
 
@@ -118,6 +129,17 @@ class Reuse:
     def clear(self) -> None:
         """Drop the offers: the user dismissed one, or another model, or other settings, may suggest something else."""
         self._offers = ()
+
+
+def tagged(texts: list[str], cursor: Cursor, offer: Offer, confidences: Sequence[float | None]) -> list[Suggestion]:
+    """Return the suggestions of an offer at `cursor`, each with how sure it is; None where that is not known."""
+    start = cursor.offset - offer.offset
+    language = cursor.snapshot.language.id
+    tags = [
+        OfferTag(offer.number, language, start, len(text), offer.source, confidence)
+        for text, confidence in zip(texts, confidences, strict=True)
+    ]
+    return [Suggestion(text, cursor, tag) for text, tag in zip(texts, tags, strict=True)]
 
 
 def longer(presented: Sequence[Presented], rest: Rest) -> list[Presented]:
