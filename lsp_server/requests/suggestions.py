@@ -237,7 +237,9 @@ class Suggestions:
         if is_typed and request.automatic:
             answered = await self._typed_along(desk, request, *here)
         if answered is None and session.documents.is_current(snapshot):
-            answered = await self._answered(desk, request, client, has_waited, *here)
+            # Reading a new file is slow, so is an engine's first pass, and a second is little to somebody who waits.
+            least_ms = _WAITING_MS if has_waited or not request.automatic else 0.0
+            answered = await self._answered(desk, request, client, least_ms, *here)
         if answered is None or not session.documents.is_current(snapshot):
             return []
         plan, presented = answered.plan, answered.presented
@@ -323,7 +325,9 @@ class Suggestions:
         filled = await self._newest(desk, request, under_way.answer())
         if filled is None:
             return None
-        self._session.board.awaited(under_way.milliseconds)
+        board, milliseconds = self._session.board, under_way.milliseconds
+        board.took(milliseconds)
+        board.awaited(milliseconds)
         desk.taken(under_way)
         left = under_way.left_of(self._presented(desk, request, under_way.plan, filled))
         return Answered(under_way.plan, filled, left) if left else None
@@ -333,20 +337,15 @@ class Suggestions:
         desk: Desk,
         request: SuggestionRequest,
         client: EngineClient,
-        has_waited: bool,
+        least_ms: float,
         snapshot: Snapshot,
         offset: int,
     ) -> Answered | None:
-        """Ask the engine at `offset`. Returns None when a newer request or an edit cancelled this one."""
-        settings = self._session.configuration.settings
+        """Ask the engine at `offset`, with a budget of `least_ms` or more. Returns None if that was cancelled."""
+        settings, model = self._session.configuration.settings, client.welcome.model
         price = desk.restraint.price(settings.gate) if request.automatic else FREE
-        plan = self._session.plan(
-            snapshot, offset, client.welcome.model, attrs.evolve(settings, gate=price), request.candidates
-        )
-        fill = plan.fill
-        if has_waited or not request.automatic:
-            # Reading a new file is slow, so is an engine's first pass, and a second is little to somebody who waits.
-            fill = attrs.evolve(fill, budget_ms=max(fill.budget_ms, _WAITING_MS))
+        plan = self._session.plan(snapshot, offset, model, attrs.evolve(settings, gate=price), request.candidates)
+        fill = attrs.evolve(plan.fill, budget_ms=max(plan.fill.budget_ms, least_ms))
         if not request.automatic:
             fill = attrs.evolve(fill, choose_from=ASKED_FROM)
         plan = attrs.evolve(plan, fill=fill)
