@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from lsp_server.languages.language import Language
-from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, UNKNOWN, Scopes, import_edit, imports_of
+from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, import_edit, imports_of
 from lsp_server.refactor.checks import dropped_parameter, hidden_names
 from lsp_server.refactor.difference import Change, Sort, difference, sort_of
 from lsp_server.refactor.doubts import (
@@ -48,6 +48,7 @@ from lsp_server.refactor.pattern import (
 from lsp_server.refactor.renames import Renames, import_renames, renames_of
 from lsp_server.refactor.surroundings import needs_of, position_of_example, uses_of
 from lsp_server.refactor.syntax import Node, Syntax, indent_unit
+from lsp_server.refactor.traits import traits_of
 from lsp_server.refactor.unify import unify
 from lsp_server.refactor.values import joined, seen_of
 from lsp_server.refactor.variables import spread_value
@@ -209,7 +210,7 @@ def _learn_change(
     moved = [
         name
         for name in sorted(requalified(sides.pattern, sides.template) - BROUGHT)
-        if before.language.id in NAMES_ALL and change.after and known.binding(name, change.after[0]) == UNKNOWN
+        if traits_of(before.language.id).names_all and change.after and known.binding(name, change.after[0]) == UNKNOWN
     ]
     rule = attrs.evolve(
         rule,

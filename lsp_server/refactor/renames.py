@@ -6,15 +6,14 @@ from collections.abc import Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import needs_declaration, origin
+from lsp_server.refactor.bindings import origin
 from lsp_server.refactor.declarations import Declaration, Names, is_class, is_member, names_of
 from lsp_server.refactor.difference import Change
 from lsp_server.refactor.grammar import is_name, is_string_content
 from lsp_server.refactor.pattern import Import, Leaf, Rename, Rule
 from lsp_server.refactor.syntax import Node, Syntax
+from lsp_server.refactor.traits import traits_of
 from lsp_server.refactor.uses import Uses, is_fixture, module_path
-
-_WITH_OVERLOADS = frozenset({"java", "csharp", "kotlin", "scala", "swift"})
 
 
 @attrs.frozen(eq=False)
@@ -161,7 +160,7 @@ def _is_of_file(one: Declaration, language: str) -> bool:
     storage = [child for child in one.holder.children if "storage" in child.kind]
     is_static = any(leaf.text == "static" for child in storage for leaf in child.leaves())
     is_variable = not one.is_function and not is_class(one.holder)
-    return is_static or (is_variable and language != "python" and not needs_declaration(language))
+    return is_static or (is_variable and language != "python" and not traits_of(language).declares)
 
 
 def _has_overloads(one: Declaration, names: Names) -> bool:
@@ -169,7 +168,7 @@ def _has_overloads(one: Declaration, names: Names) -> bool:
     others = [start for start, other in names.declared(one.leaf.text).items() if other is one]
     if not one.is_function or len(others) < 2:
         return False
-    if one.sort == "member" and names.language in _WITH_OVERLOADS:
+    if one.sort == "member" and names.traits.overloads:
         return True
     leaves = [leaf for leaf in names.leaves(one.leaf.text) if leaf.start in others]
     holders = [above for leaf in leaves for above in leaf.ancestors() if above.parent is one.holder.parent]

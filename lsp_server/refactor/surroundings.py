@@ -16,6 +16,7 @@ from lsp_server.refactor.grammar import (
 )
 from lsp_server.refactor.pattern import Branch, Hole, Need, Pattern, Rule
 from lsp_server.refactor.syntax import Node, same
+from lsp_server.refactor.traits import traits_of
 
 PLAIN_KIND = re.compile(
     r"^(primitive|predefined|integral|floating_point|boolean|void)_?\w*type(_specifier|_identifier)?$"
@@ -37,8 +38,6 @@ _WORDS = {
 _FUNCTION = re.compile(r"function|method|lambda|arrow|func_literal|closure|constructor|async_block|init_declaration")
 _CLASS = re.compile(r"^(class_definition|class_declaration|class|class_body|struct_item|impl_item)$")
 _LOOP = re.compile(r"^(for|while|do|loop|enhanced_for|repeat|foreach)(_\w+)?$|^(for|while|do|loop)_")
-_TYPED = frozenset({"go", "rust", "java", "csharp", "c", "cpp", "kotlin", "swift", "scala"})
-"""Languages where a function returns what it says, and nothing if it says nothing."""
 _NOTHING = (("None",), ("void",), ("never",), ("NoReturn",), ("unit",), ())
 _MAY_BE_NIL = re.compile(r"^(\*|\[ \]|map|func|chan|interface|error$|any$)")
 _VALUE_USES = frozenset({"text", "formatted", "operand", "receiver", "value"})
@@ -180,14 +179,14 @@ def _code(node: Node) -> str:
 def _results(function: Node, language: str) -> tuple[str, ...] | None:
     """Return the result types that a function says; None if its language does not ask for them, and it has none."""
     result = next((child for child in function.children if child.field in ("return_type", "result")), None)
-    if result is None and language in ("java", "csharp", "c", "cpp"):
+    if result is None and traits_of(language).type_first:
         result = next((child for child in function.children if child.field in ("type", "returns")), None)
     if result is not None and language == "go" and result.kind == "parameter_list":
         return tuple(_go_results(result))
     if result is not None:
         text = _code(result).removeprefix(": ").removeprefix("-> ")
         return () if text in ("void", "( )") else (text,)
-    if language not in _TYPED:
+    if not traits_of(language).says_results:
         return None
     is_closure = re.search(r"lambda|closure|async_block", function.kind) is not None
     return _UNKNOWN if is_closure else ()
@@ -238,7 +237,7 @@ def _head(text: str) -> str:
 
 
 def _unmet_return(need: Need, here: tuple[str, ...] | None, language: str) -> str | None:
-    if language not in _TYPED:
+    if not traits_of(language).says_results:
         lacks = bool(need.values) and here in _NOTHING and here != need.results
         return f"the function here returns {here[0]}" if lacks and here else None
     example = need.results

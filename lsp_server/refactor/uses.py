@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, ImportPart, imports_of, same_origin
+from lsp_server.refactor.bindings import BROUGHT, ImportPart, imports_of, same_origin
 from lsp_server.refactor.declarations import (
-    BARE_FIELDS,
-    FIELDS_APART,
     Declaration,
     Names,
     bases_of,
@@ -128,7 +126,7 @@ class Uses:
         self._imports = imports_of(names.syntax)
         parts = self._imports.parts
         self._named_imports = [one for one in parts if one.what.name == self._old and self._is_module(one)]
-        self._language = names.language
+        self._traits = names.traits
         sort = {"local": self._local, "member": self._member, "fixture": self._fixture}
         self._classify: Callable[[Node], str | None] = sort.get(rename.sort, self._global)
         is_known = (own is not None and rename.sort != "import") or rename.sort == "member"
@@ -198,7 +196,7 @@ class Uses:
             return self._rivalry() if found.sort == "global" and is_prototype(found) else None
         if self._named_imports:
             return None if any(part.what.alias for part in self._named_imports) else self._rivalry()
-        return self._rivalry() if self._language not in NAMES_ALL else None
+        return self._rivalry() if not self._traits.names_all else None
 
     def _of_other_loop(self, leaf: Node) -> str:
         """Return the doubt of a use in another loop of Python that sets the same variable: it is another one there."""
@@ -218,7 +216,7 @@ class Uses:
         for part in self._named_imports:
             if part.statement.start <= leaf.start < part.statement.end and part.node.end >= leaf.end > part.node.start:
                 return self._rivalry() if leaf.field != "alias" else None
-        is_last = self._language not in NAMES_ALL and self._old in {one.bound for one in self._imports.all}
+        is_last = not self._traits.names_all and self._old in {one.bound for one in self._imports.all}
         return self._rivalry() if is_last else None
 
     def _of_module(self, leaf: Node) -> str | None:
@@ -273,7 +271,7 @@ class Uses:
         if not is_member(leaf):
             return self._bare(leaf)
         is_called = _is_called(leaf)
-        if self._language in FIELDS_APART and is_called != self._rename.is_function:
+        if self._traits.fields_apart and is_called != self._rename.is_function:
             what = "method" if is_called else "field"
             return f"it is a {what} here, and none in the example" if self._own is not None else None
         return self._of_receiver(leaf)
@@ -281,18 +279,18 @@ class Uses:
     def _declared(self, found: Declaration) -> str | None:
         if found.sort != "member":
             return None
-        is_same = self._language not in FIELDS_APART or found.is_function == self._rename.is_function
+        is_same = not self._traits.fields_apart or found.is_function == self._rename.is_function
         if found.owner in self._rename.family and is_same:
             return ""
         return f"`{found.owner}` has one of its own" if self._own is not None else None
 
     def _bare(self, leaf: Node) -> str | None:
         """Return the doubt of a name alone, where methods name the members of their class so."""
-        if self._language not in BARE_FIELDS or any(map(is_import, leaf.ancestors())):
+        if not self._traits.bare_fields or any(map(is_import, leaf.ancestors())):
             return None
         if owner_around(leaf) in self._rename.family or self._is_heir(leaf):
             return ""
-        return self._rivalry() if self._own is not None and self._language in ("c", "cpp") else None
+        return self._rivalry() if self._own is not None and self._traits.is_c else None
 
     def _is_heir(self, leaf: Node) -> bool:
         around = class_around(leaf)
@@ -312,7 +310,7 @@ class Uses:
                 owner = last.text if last is not None else None
                 owner = owner_around(leaf) if owner == "Self" else owner
                 return owner if is_key and receiver(leaf) is None else None
-            if above.kind == "field_initializer" and self._language == "cpp":
+            if above.kind == "field_initializer" and self._traits.is_c:
                 return owner_around(leaf) if leaf.field != "value" and above.children[0] is leaf else None
             if above.kind == "keyword_argument":
                 call = above.parent.parent if above.parent is not None else None

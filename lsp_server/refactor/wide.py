@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import SCRIPTS, Scopes, is_function
+from lsp_server.refactor.bindings import Scopes, is_function
 from lsp_server.refactor.declarations import Declaration, Names, inner_parent, is_member, is_set_again, names_of
 from lsp_server.refactor.difference import Change, changed_children
 from lsp_server.refactor.doubts import changed_words, is_syntax_alone
@@ -29,20 +29,11 @@ from lsp_server.refactor.grammar import (
 from lsp_server.refactor.matching import Match
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, Tail, has_same_sides, items, variables
 from lsp_server.refactor.syntax import Node, Syntax, same
+from lsp_server.refactor.traits import traits_of
 
 CLOSURES = frozenset({"anonymous_function", "anonymous_function_creation_expression", "arrow_function"})
 _RAISE = re.compile(r"^(raise|throw)_(statement|expression)$")
 _LIST = re.compile(r"array|list|tuple|dictionary")
-_SAME = (
-    (SCRIPTS, {"let"}, {"const"}),
-    (SCRIPTS, {"var"}, {"const"}),
-    (SCRIPTS, {"var"}, {"let"}),
-    ({"cpp"}, {"NULL"}, {"nullptr"}),
-    ({"php"}, {"array", "(", ")"}, {"[", "]"}),
-    ({"php"}, {"list", "(", ")"}, {"[", "]"}),
-)
-"""Languages, and tokens that mean the same as others there."""
-_HIDES_BY_DEFAULT = frozenset({"java", "csharp"})
 
 
 @attrs.frozen(eq=False)
@@ -197,18 +188,18 @@ def is_sound(rule: Rule) -> bool:
         return getattr(rule.pattern[0], "kind", "") in CLOSURES
     if rule.language == "python" and "except" in stays:
         return (gone, come) == (set(), {"as"})
-    return any(rule.language in languages and gone == old and come == new for languages, old, new in _SAME)
+    return (frozenset(gone), frozenset(come)) in traits_of(rule.language).spellings
 
 
 def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     """Return a reason if another keyword would mean another thing at a place."""
     gone, come, _ = changed_words(rule)
-    if rule.language in SCRIPTS and come & {"const", "let"} and gone & {"let", "var"}:
+    if traits_of(rule.language).is_script and come & {"const", "let"} and gone & {"let", "var"}:
         word = "var" if "var" in gone else "let"
         return _other_variable(word, "const" if "const" in come else "let", match.nodes[0], names_of(scopes.syntax))
     if "static" in come and rule.language == "php" and match.nodes[0].kind in CLOSURES:
         return "`$this` is used here" if any(leaf.text == "this" for leaf in match.nodes[0].leaves()) else None
-    if ("public" in gone and rule.language in _HIDES_BY_DEFAULT) or "private" in come:
+    if ("public" in gone and traits_of(rule.language).hides) or "private" in come:
         return _overriding(match.nodes[0])
     if "nullptr" in come and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
         return "C, which has no `nullptr`, reads this file too"
