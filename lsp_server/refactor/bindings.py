@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from lsp_server.refactor.grammar import around, is_definition, is_import, is_name, is_parameters
-from lsp_server.refactor.pattern import Import, ImportEdit
+from lsp_server.refactor.rule import Import, ImportEdit
 from lsp_server.refactor.syntax import Node, Syntax
 from lsp_server.refactor.traits import traits_of
 

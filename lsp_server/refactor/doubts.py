@@ -20,7 +20,8 @@ from lsp_server.refactor.grammar import (
     receiver_of,
 )
 from lsp_server.refactor.matching import Match
-from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, items, variables
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, items, variables
+from lsp_server.refactor.rule import Rule
 from lsp_server.refactor.surroundings import PLAIN_KIND, function_around, other_position
 from lsp_server.refactor.syntax import Node
 from lsp_server.refactor.traits import traits_of

@@ -9,7 +9,7 @@ import attrs
 from lsp_server.refactor.bindings import ImportPart, ImportTable, Scopes, binds, imports_of
 from lsp_server.refactor.grammar import is_fixed_name, is_import, is_name
 from lsp_server.refactor.layout import ByteEdit, deleted_line
-from lsp_server.refactor.pattern import Import, ImportEdit
+from lsp_server.refactor.rule import Import, ImportEdit
 from lsp_server.refactor.syntax import Node, Syntax
 from lsp_server.refactor.traits import traits_of
 

@@ -27,25 +27,18 @@ from lsp_server.refactor.matching import Match, match_at
 from lsp_server.refactor.pattern import (
     ENOUGH,
     Hole,
-    ImportEdit,
     Leaf,
     Limit,
-    Name,
-    Need,
-    Own,
     Pattern,
     Rest,
-    Rule,
-    RuleSet,
-    Seen,
     as_pattern,
-    has_same_sides,
     is_constant,
     items,
     variables,
     weight,
 )
 from lsp_server.refactor.renames import Renames, import_renames, renames_of
+from lsp_server.refactor.rule import ImportEdit, Name, Need, Own, Rule, RuleSet, Seen, has_same_sides
 from lsp_server.refactor.surroundings import needs_of, position_of_example, uses_of
 from lsp_server.refactor.syntax import Node, Syntax, indent_unit
 from lsp_server.refactor.traits import traits_of

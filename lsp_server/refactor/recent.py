@@ -20,8 +20,9 @@ from lsp_server.refactor.doubts import SURE
 from lsp_server.refactor.file_edit import FileEdit, Places, Span, by_place
 from lsp_server.refactor.learn import Learned, Lesson, lesson, put
 from lsp_server.refactor.notation import described, with_contexts
-from lsp_server.refactor.pattern import ImportEdit, Leaf, Pattern, RuleSet, items
+from lsp_server.refactor.pattern import Leaf, Pattern, items
 from lsp_server.refactor.rewrite import rewrite
+from lsp_server.refactor.rule import ImportEdit, RuleSet
 from lsp_server.refactor.search import Found, Target
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, syntax_of
 

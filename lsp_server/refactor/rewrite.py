@@ -37,8 +37,9 @@ from lsp_server.refactor.layout import (
     realigned,
 )
 from lsp_server.refactor.matching import Bound, Match, matches
-from lsp_server.refactor.pattern import Branch, Leaf, Pattern, Rule, RuleSet, literals
+from lsp_server.refactor.pattern import Branch, Leaf, Pattern, literals
 from lsp_server.refactor.render import File, LeftOut, Place, render
+from lsp_server.refactor.rule import Rule, RuleSet
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, indent_unit, parse, syntax_of
 from lsp_server.refactor.traits import traits_of
 from lsp_server.refactor.uses import uses_in

@@ -9,8 +9,8 @@ import attrs
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.declarations import Declaration, is_prototype, names_of
-from lsp_server.refactor.pattern import Rename, Rule, RuleSet
 from lsp_server.refactor.rewrite import fits_language
+from lsp_server.refactor.rule import Rename, Rule, RuleSet
 from lsp_server.refactor.search import Target, side_by_side, texts_of
 from lsp_server.refactor.syntax import parse
 from lsp_server.refactor.traits import traits_of

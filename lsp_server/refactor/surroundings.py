@@ -14,7 +14,8 @@ from lsp_server.refactor.grammar import (
     is_name,
     receiver_of,
 )
-from lsp_server.refactor.pattern import Branch, Hole, Need, Pattern, Rule
+from lsp_server.refactor.pattern import Branch, Hole, Pattern
+from lsp_server.refactor.rule import Need, Rule
 from lsp_server.refactor.syntax import Node, same
 from lsp_server.refactor.traits import traits_of
 

@@ -27,7 +27,8 @@ from lsp_server.refactor.grammar import (
     is_string_content,
 )
 from lsp_server.refactor.matching import Match
-from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, Tail, has_same_sides, items, variables
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Tail, items, variables
+from lsp_server.refactor.rule import Rule, has_same_sides
 from lsp_server.refactor.syntax import Node, Syntax, same
 from lsp_server.refactor.traits import traits_of
 
