@@ -22,7 +22,7 @@ from lsp_server.refactor.grammar import (
 from lsp_server.refactor.matching import Match
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, items, variables
 from lsp_server.refactor.rule import Rule
-from lsp_server.refactor.surroundings import PLAIN_KIND, function_around, other_position
+from lsp_server.refactor.surroundings import PLAIN_KIND, function_around, is_redundant, other_position
 from lsp_server.refactor.syntax import Node
 from lsp_server.refactor.traits import traits_of
 from lsp_server.refactor.values import other_value
@@ -106,7 +106,7 @@ def doubt_of(
     `own` are the parts of this text that are examples; None if it has none. `path` is its file's, and `has_errors` says
     that its syntax has errors.
     """
-    if rule.wide:
+    if rule.wide and not is_redundant(rule, match.nodes[0]):
         return rule.wide
     if own is None and (why := _other_file(rule, match.nodes[0], path)):
         return why

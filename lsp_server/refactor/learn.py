@@ -39,7 +39,7 @@ from lsp_server.refactor.pattern import (
 )
 from lsp_server.refactor.renames import Renames, import_renames, renames_of
 from lsp_server.refactor.rule import ImportEdit, Name, Need, Own, Rule, RuleSet, Seen, has_same_sides
-from lsp_server.refactor.surroundings import needs_of, position_of_example, uses_of
+from lsp_server.refactor.surroundings import needs_of, position_of_example, position_of_modifier, uses_of
 from lsp_server.refactor.syntax import Node, Syntax, indent_unit
 from lsp_server.refactor.traits import traits_of
 from lsp_server.refactor.unify import unify
@@ -250,6 +250,7 @@ def _wide_rule(change: Change, before: Syntax, after: Syntax, path: str) -> Rule
         uses=uses,
         wide=f"only `{found.words}` is as in the example",
         path=path,
+        position=position_of_modifier(found.before),
         values=_names_in(match_at(found.sides.pattern[0], found.before)),
     )
 

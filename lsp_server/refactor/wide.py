@@ -96,7 +96,7 @@ def sure_and_wide(rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], tuple[Rule, 
         if is_sound(one) or (len(alike) > 1 and (not one.values or len({other.values for other in alike}) > 1)):
             home = None if is_sound(one) else home_of(one, *alike)
             is_near = len(alike) == 1 and "var" in changed_words(one)[0]
-            sure.append(attrs.evolve(one, wide="", home=home, is_syntax=is_near))
+            sure.append(attrs.evolve(one, wide="", home=home, is_syntax=is_near, position=None))
         else:
             wide.append(one)
     return tuple(sure), tuple(wide)
