@@ -248,7 +248,7 @@ def _wide_rule(change: Change, before: Syntax, after: Syntax, path: str) -> Rule
         brings=tuple(name for name, _, is_bound in brought if is_bound),
         unbound=tuple(name for name, _, is_bound in brought if not is_bound),
         uses=uses,
-        wide=f"only `{found.words}` is as in the example",
+        wide=f"only {found.words} is as in the example",
         path=path,
         position=position_of_modifier(found.before),
         values=_names_in(match_at(found.sides.pattern[0], found.before)),

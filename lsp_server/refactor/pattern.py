@@ -24,15 +24,17 @@ class Leaf:
 class Hole:
     """A variable for one node. Equal names are equal trees.
 
-    `kinds` limits the kinds of nodes; empty means any expression. `never_imported` refuses a name that an import of
-    the file binds: the receiver was a value in the example, and there it is a module. `level` says how tightly the
-    place of the hole binds, see `level` in grammar.py; -1 where anything fits.
+    `kinds` limits the kinds of nodes, empty means any expression; `words` limits a name to some of a library.
+    `never_imported` refuses a name that an import of the file binds: the receiver was a value in the example, and there
+    it is a module. `level` says how tightly the place of the hole binds, see `level` in grammar.py; -1 where anything
+    fits.
     """
 
     name: str
     kinds: frozenset[str] = frozenset()
     never_imported: bool = False
     prefix: str = ""
+    words: frozenset[str] = frozenset()
     gap: str = attrs.field(default="", eq=False)
     level: int = attrs.field(default=-1, eq=False)
 

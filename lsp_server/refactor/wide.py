@@ -39,7 +39,8 @@ _LIST = re.compile(r"array|list|tuple|dictionary")
 
 @attrs.frozen(eq=False)
 class Widest:
-    """The widest form of a change: its sides, and the nodes that they were made from. `words` tell what is meant."""
+    """The widest form of a change: its sides, and the nodes that they were made from. `words` say what
+    they have in common."""
 
     sides: Sides
     before: Node
@@ -52,6 +53,8 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
     if len(change.before) != 1 or len(change.after) != 1:
         return None
     old, new = _smallest(change.before[0], change.after[0])
+    if (of_library := _of_library(old, new, before, after)) is not None:
+        return of_library
     if not old.children and not _is_telling(old) and old.parent is not None and new.parent is not None:
         if is_callee(old) and not any(same(old, one) for one in new.walk()):
             return None  # another function with the same arguments: the rule itself says so
@@ -77,7 +80,7 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
         words = [item.text for item in old_items if isinstance(item, Leaf) and _is_word(item)]
         is_wide = bool(holes_there) or len(old_items) == 1
         if words and is_wide and pattern != template and variables((template,)) <= holes_there:
-            return Widest(Sides((pattern,), (template,)), old, new, " ".join(words))
+            return Widest(Sides((pattern,), (template,)), old, new, _quoted(words))
     return None
 
 
@@ -143,8 +146,8 @@ def _by_keywords(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest 
         first = tuple(reader.read(child) for child in node.children[:size])
         gap = reader.gap(node.children[size]) if first else ""
         sides.append(Branch(node.kind, (*first, Tail("WT", gap, " ")), node.field))
-    words = " ".join(item.text for item in items(sides[:1]) if isinstance(item, Leaf))
-    return Widest(Sides((sides[0],), (sides[1],)), old, new, words)
+    words = [item.text for item in items(sides[:1]) if isinstance(item, Leaf)]
+    return Widest(Sides((sides[0],), (sides[1],)), old, new, _quoted(words))
 
 
 def _more_arguments(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
@@ -171,7 +174,26 @@ def _more_arguments(old: Node, new: Node, before: Syntax, after: Syntax) -> Wide
         for top, one, syntax in zip(tops, (old, new), (before, after), strict=True)
     ]
     words = [item.text for item in items(sides[:1]) if isinstance(item, Leaf) and _is_word(item)]
-    return Widest(Sides((sides[0],), (sides[1],)), tops[0], tops[1], " ".join(words))
+    return Widest(Sides((sides[0],), (sides[1],)), tops[0], tops[1], _quoted(words))
+
+
+def _of_library(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
+    """Return the form of an edit that says which library a function is of; None if it does something else."""
+    known = traits_of(before.language.id).library
+    calls = [node.parent for node in (old, new) if node.parent is not None and is_callee(node)]
+    if len(calls) < 2 or old.text not in known or new.tokens != f"std::{old.text}":
+        return None
+    hole = Hole("W0", frozenset({old.kind}), words=known)
+    sides: list[Pattern] = []
+    for call, syntax in zip(calls, (before, after), strict=True):
+        reader = _Reader(syntax, shared={old.digest: hole})
+        callee = reader.read(call.children[0])
+        sides.append(Branch(call.kind, (callee, Tail("WT", reader.gap(call.children[1]))), call.field))
+    return Widest(Sides((sides[0],), (sides[1],)), calls[0], calls[1], "that it is a function of C's library")
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return f"`{' '.join(words)}`"
 
 
 def _is_keyword(node: Node) -> bool:
@@ -192,6 +214,10 @@ def is_sound(rule: Rule) -> bool:
     return (frozenset(gone), frozenset(come)) in traits_of(rule.language).spellings
 
 
+def _has_words(rule: Rule) -> bool:
+    return any(isinstance(item, Hole) and item.words for item in items(rule.pattern))
+
+
 def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     """Return a reason if another keyword would mean another thing at a place."""
     gone, come, _ = changed_words(rule)
@@ -202,8 +228,11 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
         return "`$this` is used here" if any(leaf.text == "this" for leaf in match.nodes[0].leaves()) else None
     if ("public" in gone and traits_of(rule.language).hides) or "private" in come:
         return _overriding(match.nodes[0])
-    if "nullptr" in come and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
-        return "C, which has no `nullptr`, reads this file too"
+    called = match.nodes[0].children[0] if _has_words(rule) else None
+    if called is not None and names_of(scopes.syntax).resolved(called) is not None:
+        return f"`{called.text}` is a function of its own here"
+    if come & {"nullptr", "std"} and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
+        return f"C, which has no `{min(come & {'nullptr', 'std'})}`, reads this file too"
     return None
 
 

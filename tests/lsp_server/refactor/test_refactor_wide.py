@@ -266,3 +266,17 @@ def test_an_abstract_method_of_a_class_is_none_of_an_interface() -> None:
     edit = sure_edit("java", text, ("interface A { public abstract int f(); }\n", "interface A { int f(); }\n"))
     assert edit.edits == ()
     assert doubts(edit) == ["it is elsewhere here, and a member of an interface in the example"]
+
+
+def test_the_namespace_of_one_function_of_c_may_be_meant_for_the_others() -> None:
+    before = "void f() { fputs(a, b); }\n"
+    other = "void g() { h(strlen(a)); }\n"
+    text = "void g() {\n  memcpy(a, b,  c);\n  a.remove(f(b));\n}\nvoid rename(int a) { rename(a); }\n"
+    one, two = ((one, one.replace(name, f"std::{name}")) for one, name in ((before, "fputs"), (other, "strlen")))
+    listed = sure_edit("cpp", text, one)
+    assert listed.edits == ()
+    assert reasons(listed) == [WIDE + "only that it is a function of C's library is as in the example"]
+    assert sure_edit("cpp", text, one, two).applied(text) == text.replace("memcpy", "std::memcpy")
+    shared = sure_edit("cpp", f"#ifdef __cplusplus\n#endif\n{text}", one, two)
+    assert shared.edits == ()
+    assert reasons(shared) == ["C, which has no `std`, reads this file too"]
