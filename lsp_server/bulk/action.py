@@ -164,7 +164,7 @@ def _explained(blocks: Sequence[Block], reason: str, is_doubtful: bool = False) 
 def _doubted(block: Block, doubts: Mapping[Span, str]) -> Block:
     """Return a block that says why the first doubtful place in it is one."""
     doubt = next((doubts[span] for span in block.spans if span in doubts), "")
-    return attrs.evolve(block, doubtful=True, reason=f"{block.reason}; {doubt}") if doubt else block
+    return attrs.evolve(block, doubtful=True, reason=doubt) if doubt else block
 
 
 def _place(

@@ -18,12 +18,13 @@ from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
+from lsp_server.refactor.doubts import WIDE
 from lsp_server.refactor.file_edit import FileEdit, counted
 from lsp_server.refactor.paste import adapted, is_paste
-from lsp_server.refactor.pattern import RuleSet
 from lsp_server.refactor.recent import RecentPlaces, RecentRules, former_places, found_in, recent_places
 from lsp_server.refactor.rewrite import fits_language, rewrite
 from lsp_server.refactor.rivals import found_rivals
+from lsp_server.refactor.rule import RuleSet
 from lsp_server.refactor.search import Caps, Found, Progress, Worker, WorkerFailed, search
 from lsp_server.session import Session
 from lsp_server.wire import ActionName, ScopeName
@@ -236,17 +237,20 @@ class Repeat:
         drafts = [DraftFile.found(snapshot.uri, PurePath(snapshot.path).name, known.found, known.reason)]
         if scope == "workspace":
             files = await asyncio.to_thread(ProjectFiles.of, self._session)
+            rules = attrs.evolve(rules, wide=known.recent.wide)
             rules, found, reached = await _search(rules, files, snapshot, work)
             for one in found:
                 uri, path = files.uri(one.target), files.shown_path(one.target)
                 if uri != snapshot.uri:
                     drafts.append(DraftFile.found(uri, path, one, known.reason))
                 else:  # the search does not know what the user did in this document, but who else has a renamed member
-                    here = one if known.recent.is_rename else attrs.evolve(known.found, target=one.target)
+                    here = one if known.recent.is_rename else _with_wide(known.found, one)
                     drafts[0] = DraftFile.found(uri, path, here, known.reason)
         places = sum(len(file.blocks) for file in drafts)
         changed = sum(bool(file.blocks) for file in drafts)
+        doubtful = sum(block.doubtful for file in drafts for block in file.blocks)
         title = f"Repeat this edit: {counted(places, 'place')} in {counted(changed, 'file')}"
+        title += f", {doubtful:,} of them doubtful" if doubtful else ""
         narrow = Narrowing(rules, snapshot.uri, snapshot.language).narrow
         return Draft(title, known.recent.name, tuple(drafts), tuple(reached), narrow=narrow)
 
@@ -267,6 +271,13 @@ class Narrowing:
         if set(edit.places) != spans:
             raise NotApplied(f"{file.path}: the chosen places alone would have a syntax error; choose all of this file")
         return edit
+
+
+def _with_wide(here: Found, searched: Found) -> Found:
+    """Return what is known of a document, with the wide places that a search of it found."""
+    left_out = [one for one in searched.edit.left_out if one.reason.startswith(WIDE)]
+    edit = attrs.evolve(here.edit, left_out=(*here.edit.left_out, *left_out))
+    return attrs.evolve(here, target=searched.target, edit=edit)
 
 
 def _is_at(selection: Selection, known: KnownRule) -> bool:

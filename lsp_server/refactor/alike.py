@@ -9,8 +9,9 @@ from difflib import SequenceMatcher
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.bindings import BROUGHT
 from lsp_server.refactor.grammar import SELF, is_definition, is_import, is_name
-from lsp_server.refactor.pattern import Item, Leaf, Rule, RuleSet, items
+from lsp_server.refactor.pattern import Item, Leaf, items
 from lsp_server.refactor.rewrite import fits_language
+from lsp_server.refactor.rule import Rule, RuleSet
 from lsp_server.refactor.syntax import Node, parse
 
 _LEAST = 3

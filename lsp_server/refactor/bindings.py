@@ -9,8 +9,9 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from lsp_server.refactor.grammar import around, is_definition, is_import, is_name, is_parameters
-from lsp_server.refactor.pattern import Import, ImportEdit
+from lsp_server.refactor.rule import Import, ImportEdit
 from lsp_server.refactor.syntax import Node, Syntax
+from lsp_server.refactor.traits import traits_of
 
 _FUNCTION = ("function", "lambda", "method", "arrow", "func_literal", "closure", "constructor")
 _BINDING_FIELDS = frozenset({"left", "name", "alias", "pattern", "parameter"})
@@ -24,9 +25,6 @@ _BINDER = re.compile(
     r"|with_item|function|class|method|struct"
 )
 _VERSION = re.compile(r"^v\d+$")
-SCRIPTS = frozenset({"javascript", "typescript", "typescriptreact"})
-NAMES_ALL = SCRIPTS | {"python"}
-"""Languages where a file defines or imports each name that it uses, apart from those of the language."""
 _TABLES: "WeakKeyDictionary[Syntax, ImportTable]" = WeakKeyDictionary()
 
 
@@ -78,7 +76,8 @@ def imports_of(syntax: Syntax) -> ImportTable:
     known = _TABLES.get(syntax)
     if known is not None:
         return known
-    read = _READERS.get(syntax.language.id, _read_text)
+    language = syntax.language.id
+    read = _READERS.get(traits_of(language).family or language, _read_text)
     parts = [
         part
         for node in import_statements(syntax.root)
@@ -182,10 +181,10 @@ def _text(node: Node, syntax: Syntax) -> str:
     return syntax.text(node.start, node.end)
 
 
-_READERS: dict[str, Callable[[Node, Syntax], Sequence[ImportPart]]] = {
+_READERS: dict[str, Callable[[Node, Syntax], Sequence[ImportPart]]] = {  # by language, or family of languages
     "python": _read_python,
     "go": _read_go,
-    **dict.fromkeys(SCRIPTS, _read_script),
+    "script": _read_script,
 }
 
 
@@ -204,10 +203,6 @@ _OF_LANGUAGES = """
     delete len make new panic print println recover nil true false iota string error int int64 float64 byte rune bool
     any
 """
-_DECLARED = frozenset(
-    {"go", "rust", "java", "csharp", "c", "cpp", "javascript", "typescript", "javascriptreact", "typescriptreact"}
-    | {"kotlin", "swift", "scala", "dart", "zig"}
-)
 _ASSIGNS = re.compile(r"^assignment(_statement|_expression)?$")
 BROUGHT = frozenset(dir(builtins)) | frozenset(_OF_LANGUAGES.split())
 """Names that languages bring without an import."""
@@ -221,7 +216,7 @@ class Scopes:
         self._root = syntax.root
         self._imports = imports
         self._bound: dict[int, dict[str, str]] = {}
-        self._has_bare_fields = syntax.language.id in ("java", "csharp", "kotlin", "scala", "cpp")
+        self._has_bare_fields = traits_of(syntax.language.id).bare_fields
 
     @property
     def has_imports(self) -> bool:
@@ -304,17 +299,12 @@ def _own_leaves(scope: Node) -> Iterator[Node]:
             waiting.extend(node.children)
 
 
-def needs_declaration(language: str) -> bool:
-    """Return whether a name must be declared before it is assigned to."""
-    return language in _DECLARED
-
-
 def declares(leaf: Node, scope: Node, language: str) -> bool:
     """Return whether a leaf is where a name is bound, and no mere assignment to a declared one."""
     if not binds(leaf, scope):
         return False
     holder = next((above for above in leaf.ancestors() if _BINDER.search(above.kind)), None)
-    return not (needs_declaration(language) and holder is not None and _ASSIGNS.search(holder.kind))
+    return not (traits_of(language).declares and holder is not None and _ASSIGNS.search(holder.kind))
 
 
 def binds(leaf: Node, scope: Node) -> str:
@@ -345,4 +335,4 @@ def is_relative_import(statement: Node, language: str) -> bool:
     if language == "python":
         return any(node.kind == "relative_import" for node in statement.walk())
     strings = (leaf.text for leaf in statement.leaves() if "string" in leaf.kind or "fragment" in leaf.kind)
-    return language in SCRIPTS and any(text.startswith(".") for text in strings)
+    return traits_of(language).is_script and any(text.startswith(".") for text in strings)

@@ -18,7 +18,8 @@ from lsp_server.refactor.grammar import (
     is_call,
 )
 from lsp_server.refactor.matching import Match, match_at, matches
-from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, items, weight
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, items, weight
+from lsp_server.refactor.rule import Rule
 from lsp_server.refactor.syntax import SAME_KIND, Syntax, node_of
 
 _NOT_BOUND = "its value is not bound as in the example"

@@ -6,12 +6,9 @@ import attrs
 
 from lsp_server.refactor.bindings import (
     BROUGHT,
-    NAMES_ALL,
-    SCRIPTS,
     UNKNOWN,
     Binding,
     Scopes,
-    needs_declaration,
     origin,
     same_origin,
 )
@@ -28,29 +25,16 @@ from lsp_server.refactor.grammar import (
 )
 from lsp_server.refactor.import_rules import refused
 from lsp_server.refactor.matching import Bound, Match, match_at, matches
-from lsp_server.refactor.pattern import (
-    Branch,
-    Hole,
-    Import,
-    ImportEdit,
-    Item,
-    Leaf,
-    Name,
-    Pattern,
-    Rest,
-    Rule,
-    as_pattern,
-    items,
-)
+from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, as_pattern, items
 from lsp_server.refactor.render import Place
+from lsp_server.refactor.rule import Import, ImportEdit, Name, Rule
 from lsp_server.refactor.surroundings import function_around, other_use, unmet
 from lsp_server.refactor.syntax import Node, Syntax
+from lsp_server.refactor.traits import traits_of
 from lsp_server.refactor.values import lost
 from lsp_server.refactor.wide import unsound
 
 _MARKUP = frozenset({"jsx_text", "jsx_expression"})
-_MUST_READ = frozenset({"go"})
-"""Languages that do not compile a function with a local variable that nothing reads."""
 
 
 def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> str | None:
@@ -210,7 +194,7 @@ def _captured(place: Place, scopes: Scopes) -> str | None:
 
     Where a file names all that it uses, a name that nothing binds waits for the edit: a parameter that is not there.
     """
-    names_all = place.rule.language in NAMES_ALL and not scopes.imports_everything()
+    names_all = traits_of(place.rule.language).names_all and not scopes.imports_everything()
     for bound in place.match.bounds:
         if isinstance(bound.item, Hole | Rest):
             for leaf in (leaf for node in bound.nodes for leaf in node.leaves()):
@@ -235,7 +219,7 @@ def _super_as_value(place: Place) -> str | None:
 def _between_tags(place: Place) -> str | None:
     """Return a reason if an element of JSX would be closed by another name, or a value would become a text."""
     node, parent = place.match.nodes[0], place.match.nodes[0].parent
-    if place.rule.language not in SCRIPTS or parent is None or not place.rule.template:
+    if not traits_of(place.rule.language).is_script or parent is None or not place.rule.template:
         return None
     kinds = {kind for item in place.rule.template for kind in _kinds(item, place.match)}
     is_child = parent.kind in ("jsx_element", "jsx_fragment")
@@ -367,7 +351,7 @@ def _taken_target(rule: Rule, node: Node, scopes: Scopes) -> str | None:
     for name in rule.unread:
         if name != "_" and any(_is_used(rule, leaf, scopes, around) for leaf in around.leaves() if leaf.text == name):
             return f"`{name}`, which the edit binds, is in use here"
-        if name != "_" and function is not None and rule.language in _MUST_READ:
+        if name != "_" and function is not None and traits_of(rule.language).must_read:
             return f"nothing here reads `{name}`, which the edit binds"
     return None
 
@@ -383,6 +367,6 @@ def _is_used(rule: Rule, leaf: Node, scopes: Scopes, around: Node) -> bool:
 def _is_other_place(rule: Rule, leaf: Node) -> bool:
     """Return whether a name is bound by a place that has the edit: where no declaration is needed it may be again."""
     template = as_pattern(rule.template[0])
-    if needs_declaration(rule.language) or not isinstance(template, Branch):
+    if traits_of(rule.language).declares or not isinstance(template, Branch):
         return False
     return any(above.kind == template.kind and match_at(template, above) for above in leaf.ancestors())

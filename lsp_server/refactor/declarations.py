@@ -8,16 +8,13 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from lsp_server.refactor.bindings import imports_of, is_function, needs_declaration, origin
+from lsp_server.refactor.bindings import imports_of, is_function, origin
 from lsp_server.refactor.grammar import SELF, is_access, is_call, is_import, is_name, is_named_element, is_parameters
 from lsp_server.refactor.grammar import is_string_content as is_content
 from lsp_server.refactor.syntax import Node, Syntax
+from lsp_server.refactor.traits import traits_of
 
 DeclarationSort = Literal["local", "member", "global", "import"]
-BARE_FIELDS = frozenset({"java", "csharp", "kotlin", "scala", "cpp", "c", "swift"})
-"""Languages where a method names the fields of its class without a receiver."""
-FIELDS_APART = frozenset({"rust", "java"})
-"""Languages where a field and a method of one name are two things."""
 _CLASS = re.compile(
     r"^(abstract_)?(class|struct|interface|trait|enum|union|record|protocol|impl|annotation_type|object|extension|type_alias)"
     r"_(declaration|definition|item|specifier)$|^type_spec$|^class$|^module$"
@@ -76,6 +73,7 @@ class Names:
     def __init__(self, syntax: Syntax) -> None:
         self.syntax = syntax
         self.language = syntax.language.id
+        self.traits = traits_of(self.language)
         self._leaves: dict[str, list[Node]] = defaultdict(list)
         for leaf in syntax.root.leaves():
             if is_name(leaf) or _SHORTHAND.search(leaf.kind) or is_content(leaf):
@@ -122,7 +120,7 @@ class Names:
 
     def _is_bare(self, one: Declaration, around: list[Node]) -> bool:
         inside = around[: next((at for at, above in enumerate(around) if above is one.scope), 0)]
-        return self.language in BARE_FIELDS or not any(map(is_function, inside))
+        return self.traits.bare_fields or not any(map(is_function, inside))
 
     def _declaration(self, leaf: Node) -> Declaration | None:
         if is_content(leaf):
@@ -141,7 +139,7 @@ class Names:
         if node.field not in _NAME_FIELDS or not _HOLDER.search(holder.kind):
             return None
         is_bare_loop = holder.kind == "for_in_statement" and holder.child("kind") is None
-        if needs_declaration(self.language) and (_ASSIGNS.search(holder.kind) or is_bare_loop):
+        if self.traits.declares and (_ASSIGNS.search(holder.kind) or is_bare_loop):
             return None
         if "specifier" in holder.kind and holder.child("body") is None:
             return None
@@ -164,7 +162,7 @@ class Names:
         assert access is not None
         target = access.parent
         is_target = access.field == "left" and target is not None and target.kind.startswith("assignment")
-        if not is_target or target is None or access.children[0].text not in SELF or self.language in BARE_FIELDS:
+        if not is_target or target is None or access.children[0].text not in SELF or self.traits.bare_fields:
             return None
         owner = class_around(leaf)
         if owner is None:
@@ -201,7 +199,7 @@ class Names:
             scope = self._outer(leaf.text, scope)
         sort: DeclarationSort = "global" if scope is self.syntax.root else "local"
         start = holder.end if _AFTER.search(holder.kind) else leaf.start
-        is_whole = sort == "global" or is_called or not needs_declaration(self.language)
+        is_whole = sort == "global" or is_called or not self.traits.declares
         return Declaration(leaf, sort, scope, scope.start if is_whole else start, holder, is_function=is_called)
 
     def _outer(self, name: str, scope: Node) -> Node:
@@ -214,13 +212,13 @@ class Names:
 
     def _is_macro(self, holder: Node) -> bool:
         """Return whether what looks like a function of C without a type is a macro with a body: `TEST(A, B) {}`."""
-        is_typed = self.language not in ("c", "cpp") or holder.child("type") is not None
+        is_typed = not self.traits.is_c or holder.child("type") is not None
         return not is_typed and class_around(holder) is None
 
     def _scope(self, node: Node) -> Node:
         """Return where a variable is known that a node declares."""
         for above in (node, *node.ancestors()):
-            if needs_declaration(self.language):
+            if self.traits.declares:
                 if above.children and _BLOCK.search(above.kind):
                     return above
             elif _COMPREHENSION.search(above.kind):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, UNKNOWN, Scopes, is_relative_import
+from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, is_relative_import
 from lsp_server.refactor.grammar import (
     SELF,
     callee_of,
@@ -20,9 +20,11 @@ from lsp_server.refactor.grammar import (
     receiver_of,
 )
 from lsp_server.refactor.matching import Match
-from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, items, variables
-from lsp_server.refactor.surroundings import PLAIN_KIND, function_around, other_position
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, items, variables
+from lsp_server.refactor.rule import Rule
+from lsp_server.refactor.surroundings import PLAIN_KIND, function_around, is_redundant, other_position
 from lsp_server.refactor.syntax import Node
+from lsp_server.refactor.traits import traits_of
 from lsp_server.refactor.values import other_value
 
 DOUBTFUL = "doubtful: "
@@ -87,7 +89,7 @@ def receivers_of(match: Match | None) -> frozenset[str]:
 
 def is_assumed(leaf: Node, language: str) -> bool:
     """Return whether a name that nothing binds is hardly known in another file: a value, a part of a namespace."""
-    if language in NAMES_ALL | {"go"} or leaf.parent is None:
+    if traits_of(language).names_all or language == "go" or leaf.parent is None:
         return False  # a file says there what it uses
     return leaf.parent.kind == "namespace_name" or (
         leaf.text[:1].islower()
@@ -104,7 +106,7 @@ def doubt_of(
     `own` are the parts of this text that are examples; None if it has none. `path` is its file's, and `has_errors` says
     that its syntax has errors.
     """
-    if rule.wide:
+    if rule.wide and not is_redundant(rule, match.nodes[0]):
         return rule.wide
     if own is None and (why := _other_file(rule, match.nodes[0], path)):
         return why

@@ -13,73 +13,9 @@ from engine.reading import decode, is_inside, read_bytes
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.syntax import Node, Syntax, parse
+from lsp_server.refactor.traits import traits_of
 
-# What a piece of code needs around it to be a file, in languages where expressions are not for the top of one.
-_AROUND = {
-    "go": ("package p\n\nfunc f() {\n", "\n}\n"),
-    "java": ("class A { void f() {\n", "\n} }\n"),
-    "csharp": ("class A { void F() {\n", "\n} }\n"),
-    "c": ("void f() {\n", "\n}\n"),
-    "cpp": ("void f() {\n", "\n}\n"),
-    "rust": ("fn f() {\n", "\n}\n"),
-    "php": ("<?php\n", "\n"),
-    "scala": ("object A {\n", "\n}\n"),
-}
-_NEEDS_SEMICOLON = frozenset({"java", "csharp", "c", "cpp", "php"})
-_SCRIPT = (
-    ("function _(", ") {}\n"),
-    ("class _ {\n", "\n}\n"),
-    ("const ", " = _;\n"),
-    ("try {} ", " { _ }\n"),
-    ("", "\nclass _ {}\n"),
-)
-_TYPED_SCRIPT = (("let ", ";\n"), ("let _: ", ";\n"), ("interface _ {\n", "\n}\n"), *_SCRIPT)
 _CLAUSES = ("catch", "except")
-# Where code may be that is no expression and no statement: types, parameters, members, attributes, patterns.
-_CONTEXTS: dict[str, tuple[tuple[str, str], ...]] = {
-    "python": (
-        ("_: ", "\n"),
-        ("def _(", "): pass\n"),
-        ("", "\ndef _(): pass\n"),
-        ("match _:\n    case ", ":\n        pass\n"),
-        ("try:\n    pass\n", "\n    pass\n"),
-    ),
-    "javascript": (*_SCRIPT, ("<_ ", " />;\n")),
-    "typescript": _TYPED_SCRIPT,
-    "typescriptreact": (*_TYPED_SCRIPT, ("<_ ", " />;\n")),
-    "go": (
-        ("package p\n\nvar _ ", "\n"),
-        ("package p\n\nfunc _(", ") {}\n"),
-        ("package p\n\ntype _ struct {\n", "\n}\n"),
-        ("package p\n\n", "\n"),
-    ),
-    "rust": (
-        ("type T = ", ";\n"),
-        ("fn f(", ") {}\n"),
-        ("struct S {\n", "\n}\n"),
-        ("fn f() { match x { ", " => {} } }\n"),
-        ("", "\nstruct S;\n"),
-    ),
-    "java": (
-        ("class A {\n", "\n}\n"),
-        ("class A { ", " x; }\n"),
-        ("class A { void f(", ") {} }\n"),
-        ("class A {\n", "\nvoid f() {} }\n"),
-    ),
-    "csharp": (
-        ("class A {\n", "\n}\n"),
-        ("class A { ", " x; }\n"),
-        ("class A { void F() { _ = ", "; } }\n"),
-        ("class A { void F(", ") {} }\n"),
-        ("class A {\n", "\nvoid F() {} }\n"),
-    ),
-    "c": (("", " x;\n"), ("void f(", ");\n")),
-    "cpp": (("", " x;\n"), ("void f(", ");\n")),
-    "php": (("<?php\nfunction f(", " $x) {}\n"),),
-    "scala": (("val x: ", " = y\n"),),
-    "kotlin": (("val x: ", "\n"), ("fun f(", ") {}\n")),
-    "swift": (("let x: ", "\n"), ("func f(", ") {}\n")),
-}
 _REGULAR = (b"100644", b"100755")
 _MOST_CHANGED = 1_000
 """Files that are compared. So many changed files have more than one edit in common."""
@@ -151,7 +87,7 @@ def in_contexts(example: Example, language: Language) -> Iterator[InContext]:
         surroundings = surroundings[2:]
     yield from (one for one in _tried(example, surroundings, language) if not one.errors)
     code, is_clause = Example(example.before.strip(), example.after.strip()), first.startswith(_CLAUSES)
-    for one in _CONTEXTS.get(language.id, ()):
+    for one in traits_of(language.id).contexts:
         if is_clause == one[0].startswith("try"):
             (place,) = _tried(code, (one,), language)
             if not place.errors and (is_clause or _is_one_node(place, code)):
@@ -186,10 +122,11 @@ def own_nodes(syntax: Syntax, text: str, start: int) -> list[Node]:
 def _surroundings(language: Language) -> Iterator[tuple[str, str]]:
     yield "", ""
     yield "", "\n"
-    if language.id in _AROUND:
-        start, end = _AROUND[language.id]
+    traits = traits_of(language.id)
+    if traits.around is not None:
+        start, end = traits.around
         yield start, end
-        if language.id in _NEEDS_SEMICOLON:
+        if traits.ends_statements:
             yield start, f";{end}"
 
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, declares, imports_of
 from lsp_server.refactor.generalise import Sides
 from lsp_server.refactor.grammar import SELF, is_access, is_callee, is_fixed_name, is_name, receiver_of
-from lsp_server.refactor.pattern import Leaf, Name, Pattern, items
+from lsp_server.refactor.pattern import Leaf, Pattern, items
+from lsp_server.refactor.rule import Name
 from lsp_server.refactor.syntax import Node, Syntax
 
 _NEVER_BOUND = SELF | {"super"}

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import SCRIPTS, ImportPart, ImportTable, Scopes, binds, imports_of
+from lsp_server.refactor.bindings import ImportPart, ImportTable, Scopes, binds, imports_of
 from lsp_server.refactor.grammar import is_fixed_name, is_import, is_name
 from lsp_server.refactor.layout import ByteEdit, deleted_line
-from lsp_server.refactor.pattern import Import, ImportEdit
+from lsp_server.refactor.rule import Import, ImportEdit
 from lsp_server.refactor.syntax import Node, Syntax
+from lsp_server.refactor.traits import traits_of
 
 
 def import_edits(wanted: ImportEdit, before: Syntax, after: Syntax, newline: str) -> list[ByteEdit]:
@@ -263,7 +264,7 @@ def statement_text(one: Import, syntax: Syntax, table: ImportTable) -> str:
         return f"from {one.source} import {one.clause}" if one.name else f"import {one.source}{alias}"
     if syntax.language.id == "go":
         return f"import {spec_text(one)}"
-    return _script(one, syntax, table) if syntax.language.id in SCRIPTS else one.source
+    return _script(one, syntax, table) if traits_of(syntax.language.id).is_script else one.source
 
 
 def spec_text(one: Import) -> str:

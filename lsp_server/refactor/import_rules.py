@@ -9,7 +9,8 @@ from lsp_server.refactor.bindings import Scopes, import_statements, imports_of, 
 from lsp_server.refactor.generalise import Side
 from lsp_server.refactor.grammar import is_name
 from lsp_server.refactor.import_edits import used_names
-from lsp_server.refactor.pattern import Branch, Hole, ImportSort, Leaf, Pattern, Rest, Rule
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest
+from lsp_server.refactor.rule import ImportSort, Rule
 from lsp_server.refactor.syntax import Node, Syntax, same
 from lsp_server.refactor.wide import sure_and_wide
 

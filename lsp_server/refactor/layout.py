@@ -8,7 +8,8 @@ import attrs
 from lsp_server.documents.source import Source
 from lsp_server.refactor.file_edit import TextEdit
 from lsp_server.refactor.grammar import is_list_kind, is_statement
-from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, Rule, items
+from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, items
+from lsp_server.refactor.rule import Rule
 from lsp_server.refactor.syntax import Node, Syntax
 
 _BRACKET = re.compile(rb"[\[\](){}\n]")

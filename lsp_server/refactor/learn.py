@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from lsp_server.languages.language import Language
-from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, UNKNOWN, Scopes, import_edit, imports_of
+from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, import_edit, imports_of
 from lsp_server.refactor.checks import dropped_parameter, hidden_names
 from lsp_server.refactor.difference import Change, Sort, difference, sort_of
 from lsp_server.refactor.doubts import (
@@ -27,27 +27,21 @@ from lsp_server.refactor.matching import Match, match_at
 from lsp_server.refactor.pattern import (
     ENOUGH,
     Hole,
-    ImportEdit,
     Leaf,
     Limit,
-    Name,
-    Need,
-    Own,
     Pattern,
     Rest,
-    Rule,
-    RuleSet,
-    Seen,
     as_pattern,
-    has_same_sides,
     is_constant,
     items,
     variables,
     weight,
 )
 from lsp_server.refactor.renames import Renames, import_renames, renames_of
-from lsp_server.refactor.surroundings import needs_of, position_of_example, uses_of
+from lsp_server.refactor.rule import ImportEdit, Name, Need, Own, Rule, RuleSet, Seen, has_same_sides
+from lsp_server.refactor.surroundings import needs_of, position_of_example, position_of_modifier, uses_of
 from lsp_server.refactor.syntax import Node, Syntax, indent_unit
+from lsp_server.refactor.traits import traits_of
 from lsp_server.refactor.unify import unify
 from lsp_server.refactor.values import joined, seen_of
 from lsp_server.refactor.variables import spread_value
@@ -209,7 +203,7 @@ def _learn_change(
     moved = [
         name
         for name in sorted(requalified(sides.pattern, sides.template) - BROUGHT)
-        if before.language.id in NAMES_ALL and change.after and known.binding(name, change.after[0]) == UNKNOWN
+        if traits_of(before.language.id).names_all and change.after and known.binding(name, change.after[0]) == UNKNOWN
     ]
     rule = attrs.evolve(
         rule,
@@ -254,8 +248,9 @@ def _wide_rule(change: Change, before: Syntax, after: Syntax, path: str) -> Rule
         brings=tuple(name for name, _, is_bound in brought if is_bound),
         unbound=tuple(name for name, _, is_bound in brought if not is_bound),
         uses=uses,
-        wide=f"only `{found.words}` is as in the example",
+        wide=f"only {found.words} is as in the example",
         path=path,
+        position=position_of_modifier(found.before),
         values=_names_in(match_at(found.sides.pattern[0], found.before)),
     )
 

@@ -195,4 +195,4 @@ def _fits(hole: Hole, node: Node) -> bool:
             return False
     elif not is_expression(node) or "splat" in node.kind or "spread" in node.kind or node.kind == "keyword_argument":
         return False
-    return node.text.startswith(hole.prefix)
+    return node.text.startswith(hole.prefix) and (not hole.words or node.text in hole.words)

@@ -31,15 +31,13 @@ from lsp_server.refactor.pattern import (
     Leaf,
     Pattern,
     Rest,
-    Rule,
-    RuleSet,
     Text,
-    has_same_sides,
     is_constant,
     items,
     variables,
     weight,
 )
+from lsp_server.refactor.rule import Rule, RuleSet, has_same_sides
 from lsp_server.refactor.syntax import Node, Syntax
 
 _VARIABLE = re.compile(r"(\$\$?)([A-Z][A-Z0-9_]*)")

@@ -26,13 +26,13 @@ from lsp_server.refactor.grammar import (
 )
 from lsp_server.refactor.layout import ByteEdit
 from lsp_server.refactor.syntax import Node, Syntax, indent_unit, parse, same
+from lsp_server.refactor.traits import traits_of
 
 _MAX_CHARS = 200_000
 _MAX_LINES = 60
 _MOST_CHANGES = 2
 """An editor may indent what it has pasted, in a change of its own."""
 _BLANKS = re.compile(rb"[ \t]*")
-_LANGUAGES = frozenset({"python", "javascript", "typescript", "typescriptreact"})
 _FEW = 3
 _MOST = 0.9
 """A file has a style if so many of its strings, and more than a few, have the same quotes."""
@@ -253,7 +253,7 @@ def _called(call: Node) -> tuple[str, int]:
 
 def quote_edits(syntax: Syntax, start: int, end: int) -> list[ByteEdit]:
     """Return the replacements of quotes between two bytes. Strings with a quote or a backslash stay as they are."""
-    if syntax.language.id not in _LANGUAGES:
+    if not traits_of(syntax.language.id).names_all:
         return []
     strings = [(node, *_quotes(node, syntax)) for node in _strings(syntax.root)]
     simple = [(node, first, last) for node, first, last in strings if last in ("'", '"')]

@@ -20,10 +20,12 @@ from lsp_server.refactor.doubts import SURE
 from lsp_server.refactor.file_edit import FileEdit, Places, Span, by_place
 from lsp_server.refactor.learn import Learned, Lesson, lesson, put
 from lsp_server.refactor.notation import described, with_contexts
-from lsp_server.refactor.pattern import ImportEdit, Leaf, Pattern, RuleSet, items
+from lsp_server.refactor.pattern import Leaf, Pattern, items
 from lsp_server.refactor.rewrite import rewrite
+from lsp_server.refactor.rule import ImportEdit, Rule, RuleSet, has_same_sides
 from lsp_server.refactor.search import Found, Target
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, syntax_of
+from lsp_server.refactor.wide import sure_and_wide
 
 _MAX_RULES = 2
 _ONLY_REPEATED: frozenset[Sort] = frozenset({"value", "removal"})
@@ -34,13 +36,15 @@ _ONLY_REPEATED: frozenset[Sort] = frozenset({"value", "removal"})
 class RecentRules:
     """The rules of what the user is doing, their `name` as code, and how many edits they are made from.
 
-    `is_telling` says that the edit looks like one that belongs elsewhere too, so that it may be offered unasked.
+    `wide` are the widest forms of one edit, for a list of what it may be meant for too. `is_telling` says that the edit
+    looks like one that belongs elsewhere too, so that it may be offered unasked.
     """
 
     rules: RuleSet
     name: str
     examples: int
     is_telling: bool
+    wide: tuple[Rule, ...] = ()
 
     @property
     def is_rename(self) -> bool:
@@ -200,11 +204,13 @@ def _recent_rules(edits: Sequence[RecentEdit], language: Language, path: str) ->
     is_single = examples == 1 and (bool(sorts & _ONLY_REPEATED) or _deletes_lines(edits[-1]))
     is_telling = not is_single and "rename" not in sorts and not any(each.unknown for each in learned)
     rules = tuple(each.rule for each in learned)
+    widest = [each.wide for each in learned if each.wide is not None and not has_same_sides(each.wide, each.rule)]
+    wide = sure_and_wide(widest)[1] if examples == 1 else ()
     own = _own_imports(learned, imports, _syntax(edits[-1].after, language))
     if later != ImportEdit() and not {*later.added, *later.removed} & {*own.added, *own.removed}:
         return None  # the newest edit has nothing to do with the one before
     all_rules = with_contexts(RuleSet(language.id, rules, own), language)
-    return RecentRules(all_rules, "; ".join(map(described, rules)), examples, is_telling)
+    return RecentRules(all_rules, "; ".join(map(described, rules)), examples, is_telling, wide)
 
 
 def touched_parts(edits: Sequence[RecentEdit]) -> list[tuple[int, int]]:
@@ -271,7 +277,9 @@ def _lesson(before: str, after: str, language: Language, path: str) -> Lesson | 
     if old_tree is None or new_tree is None or len(errors(new_tree.root_node)) > len(errors(old_tree.root_node)):
         return None
     try:
-        return lesson(_syntax(before, language), _syntax(after, language), path=PurePath(path).as_posix())
+        return lesson(
+            _syntax(before, language), _syntax(after, language), has_widest=True, path=PurePath(path).as_posix()
+        )
     except RecursionError:  # generated code can be nested deeper than Python's stack
         return None
 

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import needs_declaration, origin
+from lsp_server.refactor.bindings import origin
 from lsp_server.refactor.declarations import Declaration, Names, is_class, is_member, names_of
 from lsp_server.refactor.difference import Change
 from lsp_server.refactor.grammar import is_name, is_string_content
-from lsp_server.refactor.pattern import Import, Leaf, Rename, Rule
+from lsp_server.refactor.members import KEYED, member_of_keys
+from lsp_server.refactor.pattern import Leaf
+from lsp_server.refactor.rule import Import, Rename, Rule
 from lsp_server.refactor.syntax import Node, Syntax
+from lsp_server.refactor.traits import traits_of
 from lsp_server.refactor.uses import Uses, is_fixture, module_path
-
-_WITH_OVERLOADS = frozenset({"java", "csharp", "kotlin", "scala", "swift"})
 
 
 @attrs.frozen(eq=False)
@@ -114,8 +115,14 @@ def _is_rename(old: Import, new: Import) -> bool:
 
 
 def _declared(leaf: Node, names: Names) -> Declaration | None:
-    """Return the declaration that begins with a name, or the local that it sets anew; None if it is a use."""
-    one = names.declared(leaf.text).get(leaf.start)
+    """Return the declaration that begins with a name, or the local that it sets anew; None if it is a use.
+
+    A key is a use that tells as much, if one type of the file alone has a member of this name.
+    """
+    declared = names.declared(leaf.text)
+    one = declared.get(leaf.start)
+    if one is None and leaf.parent is not None and leaf.parent.kind in KEYED:
+        return member_of_keys(declared.values())
     return one if one is not None and (one.leaf is leaf or one.sort == "local") else None
 
 
@@ -140,6 +147,7 @@ def _rule(one: Declaration, old: Node, new: Node, names: Names, after: Syntax, p
     """Return the rule of a declaration whose name `old` became `new`. A local that is set anew may be a new one."""
     sort: str = "fixture" if is_fixture(one) and names.language == "python" else one.sort
     sort = "file" if sort == "global" and _is_of_file(one, names.language) else sort
+    is_key = names.declared(old.text).get(old.start) is None
     module = path.rpartition("/")[0] if names.language == "go" else module_path(path)
     rename = Rename(
         sort,
@@ -150,7 +158,8 @@ def _rule(one: Declaration, old: Node, new: Node, names: Names, after: Syntax, p
         one.bases,
         one.is_function,
         frozenset({one.owner} - {""}),
-        clash=_clash(one, new.text, names) if old is one.leaf else "the name is set above the example too",
+        clash=_clash(one, new.text, names) if old is one.leaf or is_key else "the name is set above the example too",
+        is_key=is_key,
     )
     leaf = Leaf(old.kind, old.text, True)
     return Rule(names.language, (leaf,), (attrs.evolve(leaf, text=new.text),), path=path, rename=rename)
@@ -161,7 +170,7 @@ def _is_of_file(one: Declaration, language: str) -> bool:
     storage = [child for child in one.holder.children if "storage" in child.kind]
     is_static = any(leaf.text == "static" for child in storage for leaf in child.leaves())
     is_variable = not one.is_function and not is_class(one.holder)
-    return is_static or (is_variable and language != "python" and not needs_declaration(language))
+    return is_static or (is_variable and language != "python" and not traits_of(language).declares)
 
 
 def _has_overloads(one: Declaration, names: Names) -> bool:
@@ -169,7 +178,7 @@ def _has_overloads(one: Declaration, names: Names) -> bool:
     others = [start for start, other in names.declared(one.leaf.text).items() if other is one]
     if not one.is_function or len(others) < 2:
         return False
-    if one.sort == "member" and names.language in _WITH_OVERLOADS:
+    if one.sort == "member" and names.traits.overloads:
         return True
     leaves = [leaf for leaf in names.leaves(one.leaf.text) if leaf.start in others]
     holders = [above for leaf in leaves for above in leaf.ancestors() if above.parent is one.holder.parent]

@@ -7,7 +7,8 @@ import attrs
 from lsp_server.refactor.grammar import LOOSEST, level, level_of_place
 from lsp_server.refactor.layout import Layout, Output
 from lsp_server.refactor.matching import Bound, Match
-from lsp_server.refactor.pattern import Hole, Item, Leaf, Rest, Rule, Text
+from lsp_server.refactor.pattern import Hole, Item, Leaf, Rest, Text
+from lsp_server.refactor.rule import Rule
 from lsp_server.refactor.syntax import Node, Syntax
 
 _PLAIN = 3

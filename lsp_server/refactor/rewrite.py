@@ -11,7 +11,7 @@ import tree_sitter
 from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.bindings import NAMES_ALL, SCRIPTS, UNKNOWN, Scopes, imports_of
+from lsp_server.refactor.bindings import UNKNOWN, Scopes, imports_of
 from lsp_server.refactor.candidates import in_macros, may_have_place, near_patterns, near_places, other_syntax
 from lsp_server.refactor.checks import Done, done_spans, is_same_thing, why_not
 from lsp_server.refactor.doubts import ALL_BUT_WIDE, DOUBTFUL, WIDE, Beside, doubt_of
@@ -37,18 +37,17 @@ from lsp_server.refactor.layout import (
     realigned,
 )
 from lsp_server.refactor.matching import Bound, Match, matches
-from lsp_server.refactor.pattern import Branch, Leaf, Pattern, Rule, RuleSet, literals
+from lsp_server.refactor.pattern import Branch, Leaf, Pattern, literals
 from lsp_server.refactor.render import File, LeftOut, Place, render
+from lsp_server.refactor.rule import Rule, RuleSet
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, indent_unit, parse, syntax_of
+from lsp_server.refactor.traits import traits_of
 from lsp_server.refactor.uses import uses_in
-
-_WITH_MACROS = frozenset({"rust", "c", "cpp"})
-_FAMILIES = (SCRIPTS, frozenset({"c", "cpp"}))
 
 
 def fits_language(rule: Rule, language: Language) -> bool:
     """Return whether a rule may apply to a language: its own, or one with the same syntax."""
-    return rule.language == language.id or any({rule.language, language.id} <= family for family in _FAMILIES)
+    return rule.language == language.id or "" != traits_of(rule.language).family == traits_of(language.id).family
 
 
 def may_fit(rules: Sequence[Rule], data: bytes) -> bool:
@@ -67,7 +66,7 @@ def _patterns(rule: Rule) -> Iterator[Sequence[Pattern]]:
 def _may_have_place(rule: Rule, tree: tree_sitter.Tree, data: bytes, language: Language) -> bool:
     """Return whether a file may have a place of a rule, or something that looks like one."""
     words = other_syntax(rule)
-    if rule.rename is not None or language.id in _WITH_MACROS or (words is not None and words.search(data)):
+    if rule.rename is not None or traits_of(language.id).macros or (words is not None and words.search(data)):
         return True
     return any(may_have_place(pattern, tree, data, language) for pattern in _patterns(rule))
 
@@ -154,7 +153,7 @@ class _Rewriting:
 
     def _unknown(self, places: Sequence[Place]) -> tuple[str, ...]:
         """Return the names that the edits of places use, and that nothing defines in a file that has to name all."""
-        if self._syntax.language.id not in NAMES_ALL or self._scopes.imports_everything():
+        if not traits_of(self._syntax.language.id).names_all or self._scopes.imports_everything():
             return ()
         added = {one.bound for one in self._rules.imports.added}
         return tuple(

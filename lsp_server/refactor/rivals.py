@@ -8,12 +8,12 @@ from contextlib import aclosing
 import attrs
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.bindings import NAMES_ALL
-from lsp_server.refactor.declarations import BARE_FIELDS, FIELDS_APART, Declaration, is_prototype, names_of
-from lsp_server.refactor.pattern import Rename, Rule, RuleSet
+from lsp_server.refactor.declarations import Declaration, is_prototype, names_of
 from lsp_server.refactor.rewrite import fits_language
+from lsp_server.refactor.rule import Rename, Rule, RuleSet
 from lsp_server.refactor.search import Target, side_by_side, texts_of
 from lsp_server.refactor.syntax import parse
+from lsp_server.refactor.traits import traits_of
 
 
 def has_renames(rules: Sequence[RuleSet]) -> bool:
@@ -66,15 +66,15 @@ def _settled(rule: Rule, declared: Sequence[Declaration]) -> Rule:
     assert rename is not None
     if rename.sort != "member":
         # An import says which file a name is of, and a fixture of a nearer file hides that of a farther one.
-        is_apart = rule.language in NAMES_ALL or rename.sort == "fixture"
+        is_apart = traits_of(rule.language).names_all or rename.sort == "fixture"
         others = [one for one in declared if one.sort == "global" and not is_prototype(one)]
         return attrs.evolve(
             rule, rename=attrs.evolve(rename, rivals=("another file",) if others and not is_apart else ())
         )
     members = [one for one in declared if one.sort == "member"]
-    if rule.language in FIELDS_APART:
+    if traits_of(rule.language).fields_apart:
         members = [one for one in members if one.is_function == rename.is_function]
-    if rule.language in BARE_FIELDS and not rename.is_function:
+    if traits_of(rule.language).bare_fields and not rename.is_function:
         hidden = tuple(sorted({one.owner for one in members} - rename.family))  # a field hides that of a base
         return attrs.evolve(rule, rename=attrs.evolve(rename, rivals=hidden))
     family, size = _joined(rename, rename.family, members), 0

@@ -1,6 +1,7 @@
 """What is around a place: the function whose result an edit returns, the loop that it ends, where a value is used."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from lsp_server.refactor.bindings import is_scope
@@ -14,8 +15,10 @@ from lsp_server.refactor.grammar import (
     is_name,
     receiver_of,
 )
-from lsp_server.refactor.pattern import Branch, Hole, Need, Pattern, Rule
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, items
+from lsp_server.refactor.rule import Need, Rule
 from lsp_server.refactor.syntax import Node, same
+from lsp_server.refactor.traits import traits_of
 
 PLAIN_KIND = re.compile(
     r"^(primitive|predefined|integral|floating_point|boolean|void)_?\w*type(_specifier|_identifier)?$"
@@ -26,6 +29,8 @@ _POSITIONS = {
     "a bound of a type": re.compile(r"^(trait_bounds|where_predicate|type_bound|constraint)$"),
     "an attribute": re.compile(r"^attribute_item$"),
 }
+_IN_INTERFACE = "a member of an interface"
+_OF_INTERFACES = frozenset({"public", "abstract"})
 _WORDS = {
     "await": ("await", "await_expression"),
     "?": ("try_expression",),
@@ -37,8 +42,6 @@ _WORDS = {
 _FUNCTION = re.compile(r"function|method|lambda|arrow|func_literal|closure|constructor|async_block|init_declaration")
 _CLASS = re.compile(r"^(class_definition|class_declaration|class|class_body|struct_item|impl_item)$")
 _LOOP = re.compile(r"^(for|while|do|loop|enhanced_for|repeat|foreach)(_\w+)?$|^(for|while|do|loop)_")
-_TYPED = frozenset({"go", "rust", "java", "csharp", "c", "cpp", "kotlin", "swift", "scala"})
-"""Languages where a function returns what it says, and nothing if it says nothing."""
 _NOTHING = (("None",), ("void",), ("never",), ("NoReturn",), ("unit",), ())
 _MAY_BE_NIL = re.compile(r"^(\*|\[ \]|map|func|chan|interface|error$|any$)")
 _VALUE_USES = frozenset({"text", "formatted", "operand", "receiver", "value"})
@@ -180,14 +183,14 @@ def _code(node: Node) -> str:
 def _results(function: Node, language: str) -> tuple[str, ...] | None:
     """Return the result types that a function says; None if its language does not ask for them, and it has none."""
     result = next((child for child in function.children if child.field in ("return_type", "result")), None)
-    if result is None and language in ("java", "csharp", "c", "cpp"):
+    if result is None and traits_of(language).type_first:
         result = next((child for child in function.children if child.field in ("type", "returns")), None)
     if result is not None and language == "go" and result.kind == "parameter_list":
         return tuple(_go_results(result))
     if result is not None:
         text = _code(result).removeprefix(": ").removeprefix("-> ")
         return () if text in ("void", "( )") else (text,)
-    if language not in _TYPED:
+    if not traits_of(language).says_results:
         return None
     is_closure = re.search(r"lambda|closure|async_block", function.kind) is not None
     return _UNKNOWN if is_closure else ()
@@ -238,7 +241,7 @@ def _head(text: str) -> str:
 
 
 def _unmet_return(need: Need, here: tuple[str, ...] | None, language: str) -> str | None:
-    if language not in _TYPED:
+    if not traits_of(language).says_results:
         lacks = bool(need.values) and here in _NOTHING and here != need.results
         return f"the function here returns {here[0]}" if lacks and here else None
     example = need.results
@@ -291,7 +294,29 @@ def position_of_example(old: Node, new: Sequence[Node]) -> str:
         return _CONDITION
     if len(new) == 1 and _has_types(old) and _without_types(old) == _without_types(new[0]) and not _is_argument(old):
         return _NO_ARGUMENT
+    tokens = [Counter(leaf.text for top in side for leaf in top.leaves()) for side in ((old,), new)]
+    if position_of_modifier(old) and _is_less(*tokens):
+        return _IN_INTERFACE
     return _CONSTANT if _is_of_constant(old) else _position(old)
+
+
+def position_of_modifier(node: Node) -> str | None:
+    """Return where a declaration is if it is the member of an interface, which is public anyway; else None."""
+    body = node.parent
+    is_inside = body is not None and body.parent is not None and body.parent.kind == "interface_declaration"
+    return _IN_INTERFACE if is_inside else None
+
+
+def _is_less(old: Counter[str], new: Counter[str]) -> bool:
+    return not new - old and {*(old - new)} <= _OF_INTERFACES
+
+
+def is_redundant(rule: Rule, node: Node) -> bool:
+    """Return whether an edit, of an interface's member, takes nothing away there but what it is anyway."""
+    sides = [
+        Counter(one.text for one in items(side) if isinstance(one, Leaf)) for side in (rule.pattern, rule.template)
+    ]
+    return _is_less(*sides) and rule.position == position_of_modifier(node) == _IN_INTERFACE
 
 
 def other_position(rule: Rule, node: Node) -> str:
@@ -303,6 +328,8 @@ def other_position(rule: Rule, node: Node) -> str:
         here = "an argument" if _is_argument(node) else _NO_ARGUMENT
     elif rule.position == _CONSTANT:
         here = _CONSTANT if _is_of_constant(node) else here
+    elif rule.position == _IN_INTERFACE:
+        here = position_of_modifier(node) or here
     if rule.position is None or (here == rule.position and here != "an attribute"):
         return ""
     if here == "an attribute":

@@ -7,7 +7,8 @@ import attrs
 
 from lsp_server.refactor.generalise import Sides
 from lsp_server.refactor.grammar import is_expression_kind, is_list_kind
-from lsp_server.refactor.pattern import Branch, Hole, Leaf, Limit, Pattern, Rest, Rule, Text, variables, weight
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Limit, Pattern, Rest, Text, variables, weight
+from lsp_server.refactor.rule import Rule
 
 Pair = tuple[tuple[Pattern, ...], tuple[Pattern, ...]]
 

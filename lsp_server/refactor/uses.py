@@ -6,24 +6,20 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from lsp_server.refactor.bindings import BROUGHT, NAMES_ALL, ImportPart, imports_of, same_origin
+from lsp_server.refactor.bindings import ImportPart, imports_of, same_origin
 from lsp_server.refactor.declarations import (
-    BARE_FIELDS,
-    FIELDS_APART,
     Declaration,
     Names,
-    bases_of,
-    class_around,
     is_member,
     is_prototype,
     last_name,
     names_of,
-    owner_around,
     receiver,
     strings_with,
 )
-from lsp_server.refactor.grammar import SELF, callee_of, is_call, is_callee, is_import, is_name, is_string_content
-from lsp_server.refactor.pattern import Import, Rule
+from lsp_server.refactor.grammar import SELF, callee_of, is_call, is_import, is_string_content
+from lsp_server.refactor.members import Members, is_shorthand, member_of_keys, rivalry
+from lsp_server.refactor.rule import Import, Rule
 from lsp_server.refactor.syntax import Node, Syntax, parse
 
 _LEAST = 3
@@ -100,7 +96,9 @@ def _own_uses(rule: Rule, start: int, syntax: Syntax) -> list[Use]:
         return []
     undone = parse(syntax.data[:start] + old.encode() + syntax.data[end:], syntax.language)
     names = names_of(undone) if undone is not None else None
-    one = names.declared(old).get(start) if names is not None else None
+    declared = names.declared(old) if names is not None else {}
+    is_key = rule.rename is not None and rule.rename.is_key
+    one = member_of_keys(declared.values()) if is_key else declared.get(start)
     if names is None or one is None:
         return []
     moved = len(new.encode()) - len(old.encode())
@@ -128,8 +126,10 @@ class Uses:
         self._imports = imports_of(names.syntax)
         parts = self._imports.parts
         self._named_imports = [one for one in parts if one.what.name == self._old and self._is_module(one)]
-        self._language = names.language
-        sort = {"local": self._local, "member": self._member, "fixture": self._fixture}
+        self._traits = names.traits
+        self._members = Members(self._old, rename, names, own)
+        self._rivalry = rivalry(self._old, rename, own)
+        sort = {"local": self._local, "member": self._members.doubt, "fixture": self._fixture}
         self._classify: Callable[[Node], str | None] = sort.get(rename.sort, self._global)
         is_known = (own is not None and rename.sort != "import") or rename.sort == "member"
         self._clash = clash if clash is not None else rename.clash if is_known else _taken(new, names)
@@ -151,7 +151,7 @@ class Uses:
         above = leaf.parent
         if self._rename.sort == "import" and above is not None and above.kind == "export_specifier":
             return Use(leaf, doubt, behind=f" as {self._old}" if len(above.children) == 1 else "")
-        if not _is_shorthand(leaf):
+        if not is_shorthand(leaf):
             return Use(leaf, doubt)
         if self._rename.sort == "member":
             return Use(leaf, doubt, behind=f": {self._old}")
@@ -195,10 +195,10 @@ class Uses:
             return self._of_module(leaf)
         found = self._names.resolved(leaf)
         if found is not None and found.sort != "import":
-            return self._rivalry() if found.sort == "global" and is_prototype(found) else None
+            return self._rivalry if found.sort == "global" and is_prototype(found) else None
         if self._named_imports:
-            return None if any(part.what.alias for part in self._named_imports) else self._rivalry()
-        return self._rivalry() if self._language not in NAMES_ALL else None
+            return None if any(part.what.alias for part in self._named_imports) else self._rivalry
+        return self._rivalry if not self._traits.names_all else None
 
     def _of_other_loop(self, leaf: Node) -> str:
         """Return the doubt of a use in another loop of Python that sets the same variable: it is another one there."""
@@ -217,9 +217,9 @@ class Uses:
     def _imported(self, leaf: Node) -> str | None:
         for part in self._named_imports:
             if part.statement.start <= leaf.start < part.statement.end and part.node.end >= leaf.end > part.node.start:
-                return self._rivalry() if leaf.field != "alias" else None
-        is_last = self._language not in NAMES_ALL and self._old in {one.bound for one in self._imports.all}
-        return self._rivalry() if is_last else None
+                return self._rivalry if leaf.field != "alias" else None
+        is_last = not self._traits.names_all and self._old in {one.bound for one in self._imports.all}
+        return self._rivalry if is_last else None
 
     def _of_module(self, leaf: Node) -> str | None:
         """Return the doubt of `module.name`; None if that is no module, or another one."""
@@ -230,7 +230,7 @@ class Uses:
         part = part or next((one for one in self._imports.parts if one.what == Import(whole, kind="python")), None)
         if part is None:
             return None
-        return self._rivalry() if self._is_module(part) or part.what.name == self._rename.module else None
+        return self._rivalry if self._is_module(part) or part.what.name == self._rename.module else None
 
     def _fixture(self, leaf: Node) -> str | None:
         names = self._names
@@ -247,146 +247,13 @@ class Uses:
         function = found.scope.child("name")
         is_test = function is not None and function.text.startswith("test")
         if is_test or _is_decorated(found.scope, "fixture"):
-            return self._rivalry()
+            return self._rivalry
         return "it is the parameter of a function that is no test and no fixture" if self._own is not None else None
-
-    def _rivalry(self) -> str:
-        if self._own is None and self._old in BROUGHT:
-            return f"the language has `{self._old}` too"
-        if self._rename.rivals is None:
-            return "" if self._own is not None else "nobody looked for other declarations of this name"
-        return f"`{self._rename.rivals[0]}` declares `{self._old}` too" if self._rename.rivals else ""
-
-    # Members.
-
-    def _member(self, leaf: Node) -> str | None:
-        if is_string_content(leaf):
-            return None
-        found = None if _is_shorthand(leaf) else self._names.resolved(leaf)
-        if found is not None:
-            return self._declared(found)
-        key = self._key_owner(leaf)
-        if key is not None:
-            return "" if key in self._rename.family else None
-        if _is_shorthand(leaf):
-            return "it is a key here" if self._own is not None else None
-        if not is_member(leaf):
-            return self._bare(leaf)
-        is_called = _is_called(leaf)
-        if self._language in FIELDS_APART and is_called != self._rename.is_function:
-            what = "method" if is_called else "field"
-            return f"it is a {what} here, and none in the example" if self._own is not None else None
-        return self._of_receiver(leaf)
-
-    def _declared(self, found: Declaration) -> str | None:
-        if found.sort != "member":
-            return None
-        is_same = self._language not in FIELDS_APART or found.is_function == self._rename.is_function
-        if found.owner in self._rename.family and is_same:
-            return ""
-        return f"`{found.owner}` has one of its own" if self._own is not None else None
-
-    def _bare(self, leaf: Node) -> str | None:
-        """Return the doubt of a name alone, where methods name the members of their class so."""
-        if self._language not in BARE_FIELDS or any(map(is_import, leaf.ancestors())):
-            return None
-        if owner_around(leaf) in self._rename.family or self._is_heir(leaf):
-            return ""
-        return self._rivalry() if self._own is not None and self._language in ("c", "cpp") else None
-
-    def _is_heir(self, leaf: Node) -> bool:
-        around = class_around(leaf)
-        return around is not None and bool(bases_of(around) & self._rename.family)
-
-    def _key_owner(self, leaf: Node) -> str | None:
-        """Return the type whose value has a name as a key; None if it is no key, or nothing says which type."""
-        above = leaf.parent
-        for node in (leaf, *leaf.ancestors()):
-            above = node.parent
-            if above is None or node.kind in ("arguments", "block"):
-                return None
-            if above.kind in ("struct_expression", "struct_pattern", "composite_literal"):
-                name = above.child("name") or above.child("type")
-                last = last_name(name)
-                is_key = is_member(leaf) or _is_shorthand(leaf)
-                owner = last.text if last is not None else None
-                owner = owner_around(leaf) if owner == "Self" else owner
-                return owner if is_key and receiver(leaf) is None else None
-            if above.kind == "field_initializer" and self._language == "cpp":
-                return owner_around(leaf) if leaf.field != "value" and above.children[0] is leaf else None
-            if above.kind == "keyword_argument":
-                call = above.parent.parent if above.parent is not None else None
-                return call.children[0].text if call is not None and above.children[0] is leaf else None
-            if node.kind not in _PARTS_OF_KEYS:
-                return None
-        return None
-
-    def _of_receiver(self, leaf: Node) -> str | None:
-        owner = receiver(leaf)
-        if owner is None:
-            return None if self._rivalry() else "it is a key here"
-        if owner.tokens in _SELF:
-            return self._of_self(leaf)
-        last, made = last_name(owner), last_name(callee_of(owner))
-        if any(one is not None and one.text in self._rename.family for one in (last, made)):
-            return ""
-        if last is None or self._imports.binding(last.text) is not None:
-            return None
-        types = self._types(last) if not is_call(owner) else set()
-        if types & self._rename.family:
-            return ""
-        if types & {*(self._rename.rivals or ())}:
-            return None
-        if self._rename.rivals is None or self._rename.rivals:
-            return self._rivalry() or "its receiver may have another type"
-        return "" if _SEVERAL_WORDS.search(self._old) else "its receiver may have another type"
-
-    def _of_self(self, leaf: Node) -> str | None:
-        around = owner_around(leaf)
-        if around in self._rename.family or self._is_heir(leaf):
-            return ""
-        return None if around in (self._rename.rivals or ()) else "its class may have another one of this name"
-
-    def _types(self, name: Node) -> set[str]:
-        """Return the names in the declaration of a name: its type is one of them."""
-        known = self._names.resolved(name)
-        if known is None:
-            fields = [one for one in self._names.declared(name.text).values() if one.sort == "member"]
-            known = fields[0] if len(fields) == 1 else None
-        if known is None:
-            return set()
-        holder = known.holder
-        above = holder.parent if holder.kind == "variable_declarator" else None  # the type is before it
-        parts = [one for top in (holder, above) if top is not None for one in top.children if one.field != "body"]
-        return {leaf.text for part in parts for leaf in part.leaves() if is_name(leaf)}
-
-
-_PARTS_OF_KEYS = frozenset(
-    {"field_initializer_list", "field_initializer", "shorthand_field_initializer", "field_pattern", "literal_value"}
-    | {"keyed_element", "literal_element", "identifier", "field_identifier", "shorthand_field_identifier"}
-    | {"keyword_argument", "property_identifier", "type_identifier"}
-)
 
 
 def _taken(name: str, names: Names) -> str:
     is_free = all(is_member(leaf) or is_string_content(leaf) for leaf in names.leaves(name))
     return "" if is_free else f"`{name}` is something else there"
-
-
-def _is_shorthand(leaf: Node) -> bool:
-    """Return whether a name stands for a key and for a value: `{ name }`."""
-    return any(one is not None and one.kind.startswith("shorthand_") for one in (leaf, leaf.parent))
-
-
-def _is_called(leaf: Node) -> bool:
-    """Return whether a member is called where it is named."""
-    access = leaf.parent
-    if access is None:
-        return False
-    if access.kind == "token_tree":
-        at = next(at for at, one in enumerate(access.children) if one is leaf)
-        return access.children[at + 1 : at + 2] != () and access.children[at + 1].kind == "token_tree"
-    return is_call(access) or is_callee(access)
 
 
 def is_fixture(one: Declaration) -> bool:

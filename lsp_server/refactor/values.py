@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from lsp_server.refactor.grammar import argument_name, is_access, is_call, is_literal, is_name
 from lsp_server.refactor.matching import Bound, Match
-from lsp_server.refactor.pattern import Branch, Hole, Pattern, Rest, Rule, Seen, variables
+from lsp_server.refactor.pattern import Branch, Hole, Pattern, Rest, variables
+from lsp_server.refactor.rule import Rule, Seen
 from lsp_server.refactor.syntax import Node
 
 _SORTS = {

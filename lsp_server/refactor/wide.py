@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import SCRIPTS, Scopes, is_function
+from lsp_server.refactor.bindings import Scopes, is_function
 from lsp_server.refactor.declarations import Declaration, Names, inner_parent, is_member, is_set_again, names_of
 from lsp_server.refactor.difference import Change, changed_children
 from lsp_server.refactor.doubts import changed_words, is_syntax_alone
@@ -27,27 +27,20 @@ from lsp_server.refactor.grammar import (
     is_string_content,
 )
 from lsp_server.refactor.matching import Match
-from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Rule, Tail, has_same_sides, items, variables
+from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Tail, items, variables
+from lsp_server.refactor.rule import Rule, has_same_sides
 from lsp_server.refactor.syntax import Node, Syntax, same
+from lsp_server.refactor.traits import traits_of
 
 CLOSURES = frozenset({"anonymous_function", "anonymous_function_creation_expression", "arrow_function"})
 _RAISE = re.compile(r"^(raise|throw)_(statement|expression)$")
 _LIST = re.compile(r"array|list|tuple|dictionary")
-_SAME = (
-    (SCRIPTS, {"let"}, {"const"}),
-    (SCRIPTS, {"var"}, {"const"}),
-    (SCRIPTS, {"var"}, {"let"}),
-    ({"cpp"}, {"NULL"}, {"nullptr"}),
-    ({"php"}, {"array", "(", ")"}, {"[", "]"}),
-    ({"php"}, {"list", "(", ")"}, {"[", "]"}),
-)
-"""Languages, and tokens that mean the same as others there."""
-_HIDES_BY_DEFAULT = frozenset({"java", "csharp"})
 
 
 @attrs.frozen(eq=False)
 class Widest:
-    """The widest form of a change: its sides, and the nodes that they were made from. `words` tell what is meant."""
+    """The widest form of a change: its sides, and the nodes that they were made from. `words` say what
+    they have in common."""
 
     sides: Sides
     before: Node
@@ -60,6 +53,8 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
     if len(change.before) != 1 or len(change.after) != 1:
         return None
     old, new = _smallest(change.before[0], change.after[0])
+    if (of_library := _of_library(old, new, before, after)) is not None:
+        return of_library
     if not old.children and not _is_telling(old) and old.parent is not None and new.parent is not None:
         if is_callee(old) and not any(same(old, one) for one in new.walk()):
             return None  # another function with the same arguments: the rule itself says so
@@ -85,7 +80,7 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
         words = [item.text for item in old_items if isinstance(item, Leaf) and _is_word(item)]
         is_wide = bool(holes_there) or len(old_items) == 1
         if words and is_wide and pattern != template and variables((template,)) <= holes_there:
-            return Widest(Sides((pattern,), (template,)), old, new, " ".join(words))
+            return Widest(Sides((pattern,), (template,)), old, new, _quoted(words))
     return None
 
 
@@ -104,7 +99,7 @@ def sure_and_wide(rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], tuple[Rule, 
         if is_sound(one) or (len(alike) > 1 and (not one.values or len({other.values for other in alike}) > 1)):
             home = None if is_sound(one) else home_of(one, *alike)
             is_near = len(alike) == 1 and "var" in changed_words(one)[0]
-            sure.append(attrs.evolve(one, wide="", home=home, is_syntax=is_near))
+            sure.append(attrs.evolve(one, wide="", home=home, is_syntax=is_near, position=None))
         else:
             wide.append(one)
     return tuple(sure), tuple(wide)
@@ -151,8 +146,8 @@ def _by_keywords(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest 
         first = tuple(reader.read(child) for child in node.children[:size])
         gap = reader.gap(node.children[size]) if first else ""
         sides.append(Branch(node.kind, (*first, Tail("WT", gap, " ")), node.field))
-    words = " ".join(item.text for item in items(sides[:1]) if isinstance(item, Leaf))
-    return Widest(Sides((sides[0],), (sides[1],)), old, new, words)
+    words = [item.text for item in items(sides[:1]) if isinstance(item, Leaf)]
+    return Widest(Sides((sides[0],), (sides[1],)), old, new, _quoted(words))
 
 
 def _more_arguments(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
@@ -179,7 +174,26 @@ def _more_arguments(old: Node, new: Node, before: Syntax, after: Syntax) -> Wide
         for top, one, syntax in zip(tops, (old, new), (before, after), strict=True)
     ]
     words = [item.text for item in items(sides[:1]) if isinstance(item, Leaf) and _is_word(item)]
-    return Widest(Sides((sides[0],), (sides[1],)), tops[0], tops[1], " ".join(words))
+    return Widest(Sides((sides[0],), (sides[1],)), tops[0], tops[1], _quoted(words))
+
+
+def _of_library(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
+    """Return the form of an edit that says which library a function is of; None if it does something else."""
+    known = traits_of(before.language.id).library
+    calls = [node.parent for node in (old, new) if node.parent is not None and is_callee(node)]
+    if len(calls) < 2 or old.text not in known or new.tokens != f"std::{old.text}":
+        return None
+    hole = Hole("W0", frozenset({old.kind}), words=known)
+    sides: list[Pattern] = []
+    for call, syntax in zip(calls, (before, after), strict=True):
+        reader = _Reader(syntax, shared={old.digest: hole})
+        callee = reader.read(call.children[0])
+        sides.append(Branch(call.kind, (callee, Tail("WT", reader.gap(call.children[1]))), call.field))
+    return Widest(Sides((sides[0],), (sides[1],)), calls[0], calls[1], "that it is a function of C's library")
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return f"`{' '.join(words)}`"
 
 
 def _is_keyword(node: Node) -> bool:
@@ -197,21 +211,28 @@ def is_sound(rule: Rule) -> bool:
         return getattr(rule.pattern[0], "kind", "") in CLOSURES
     if rule.language == "python" and "except" in stays:
         return (gone, come) == (set(), {"as"})
-    return any(rule.language in languages and gone == old and come == new for languages, old, new in _SAME)
+    return (frozenset(gone), frozenset(come)) in traits_of(rule.language).spellings
+
+
+def _has_words(rule: Rule) -> bool:
+    return any(isinstance(item, Hole) and item.words for item in items(rule.pattern))
 
 
 def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     """Return a reason if another keyword would mean another thing at a place."""
     gone, come, _ = changed_words(rule)
-    if rule.language in SCRIPTS and come & {"const", "let"} and gone & {"let", "var"}:
+    if traits_of(rule.language).is_script and come & {"const", "let"} and gone & {"let", "var"}:
         word = "var" if "var" in gone else "let"
         return _other_variable(word, "const" if "const" in come else "let", match.nodes[0], names_of(scopes.syntax))
     if "static" in come and rule.language == "php" and match.nodes[0].kind in CLOSURES:
         return "`$this` is used here" if any(leaf.text == "this" for leaf in match.nodes[0].leaves()) else None
-    if ("public" in gone and rule.language in _HIDES_BY_DEFAULT) or "private" in come:
+    if ("public" in gone and traits_of(rule.language).hides) or "private" in come:
         return _overriding(match.nodes[0])
-    if "nullptr" in come and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
-        return "C, which has no `nullptr`, reads this file too"
+    called = match.nodes[0].children[0] if _has_words(rule) else None
+    if called is not None and names_of(scopes.syntax).resolved(called) is not None:
+        return f"`{called.text}` is a function of its own here"
+    if come & {"nullptr", "std"} and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
+        return f"C, which has no `{min(come & {'nullptr', 'std'})}`, reads this file too"
     return None
 
 

@@ -67,6 +67,17 @@ return table.concat(lines, '\\n')
 """
 
 
+_SCREEN = """
+vim.cmd.redraw()
+local rows = {}
+for row = 1, vim.o.lines do
+  rows[row] = ''
+  for column = 1, vim.o.columns do rows[row] = rows[row] .. vim.fn.screenstring(row, column) end
+end
+return rows
+"""
+
+
 @attrs.frozen
 class Setup:
     """How a Neovim is started: setup()'s options, Lua to run before it, and where programs are looked for."""
@@ -190,6 +201,11 @@ class Neovim:
 
     def text(self) -> str:
         return "\n".join(self.nvim.current.buffer[:]) + "\n"
+
+    def screen(self) -> list[str]:
+        """Return the rows that Neovim draws, as text."""
+        rows: list[str] = self.lua(_SCREEN)
+        return [row.rstrip() for row in rows]
 
     def cursor(self) -> tuple[int, int]:
         row, column = self.nvim.current.window.cursor

@@ -193,3 +193,26 @@ def test_of_several_answers_one_is_chosen(open_app: Open) -> None:
     assert "only 2 answers in time" in lines(neovim)
     neovim.keys("/7$<CR>/x = 8<CR>x")
     assert circles() == ["( )", "(x)"]
+
+
+def test_the_preview_groups_sure_wide_doubtful_and_left_out_places(open_app: Open, project: Path) -> None:
+    (project / "vendor").mkdir()
+    (project / "vendor" / "theirs.py").write_text(OTHER)
+    (project / "more.py").write_text("import http\n\n\ndef send(body):\n    http.post(body)\n")
+    neovim = open_app()
+
+    shown = preview(neovim)
+
+    assert shown[0] == "Repeat this edit: 4 places in 3 files, 1 of them doubtful"
+    assert ticks(neovim) == ["[x] app.py:6", "[x] app.py:8", "[x] other.py:5", "[ ] vendor/theirs.py:5"]
+    assert "[ ] vendor/theirs.py:5  doubtful: `vendor` has code of others" in shown
+    assert shown[shown.index("wide, give one as a second example: 1 place") + 1] == (
+        "    more.py:5  only `http` is as in the example"
+    )
+    assert shown[shown.index("left out: 1 place") + 1].startswith("    sub/local.py:2  `http` is a parameter")
+    assert any(row.endswith("r search, q close") for row in neovim.screen()), "the keys do not fit on a line"
+    neovim.nvim.command("only | $")
+    drawn = neovim.screen()
+    assert any("[ ] vendor/theirs.py:5  doubtful: `vendor` has code of others" in row for row in drawn)
+    folds = [row.strip("·") for row in drawn if row.startswith("+--")]
+    assert folds == ["+--  2 lines: wide, give one as a second example: 1 place", "+--  2 lines: left out: 1 place"]

@@ -343,3 +343,32 @@ def test_two_renamed_declarations_say_that_all_of_the_file_are_meant(language: s
     )
     assert "another declaration has this name" in doubts(sure_edit(language, one, (plain, one)))
     assert sure_edit(language, two, (plain, two)).applied(two) == plain.replace("pump", "valve")
+
+
+KEYS = [
+    ("typescript", "const a: A = { DECL: 1, b: 2 };\nclass A {\n  OLD = 0;\n  f() { return this.OLD + ALSO; }\n}\nconst ALSO = g({ OLD: 3 }) + a.OLD;\n"),
+    ("javascript", "class A {\n  constructor() { this.OLD = 0; }\n}\nconst ALSO = g({ DECL: 1 });\nf({ OLD: ALSO }, new A().OLD);\n"),
+    ("go", "package p\n\nvar a = A{DECL: 1}\n\ntype A struct {\n\tOLD int\n}\n\nfunc f(ALSO int, a A) int { return ALSO + a.OLD }\n"),
+    ("rust", "static A1: A = A { DECL: 1, b: 2 };\nstruct A {\n    OLD: u8,\n    b: u8,\n}\nfn f(a: A, ALSO: u8) -> u8 {\n    ALSO + a.OLD\n}\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text"), KEYS)
+def test_a_key_that_got_another_name_takes_the_member_of_its_type_along(name: str, text: str) -> None:
+    before, after, done = texts(text)
+    edit = sure_edit(name, after, (before, after))
+    assert edit.applied(after) == done
+
+
+def test_a_variable_that_has_the_value_of_a_renamed_member_is_listed() -> None:
+    before = "class A { a_b = 1; }\ng({ a_b: 2 });\nfunction f(a: A) {\n  const a_b = a.a_b;\n  return a_b;\n}\n"
+    after = before.replace("g({ a_b", "g({ c_d")
+    edit = sure_edit("typescript", after, (before, after))
+    assert edit.applied(after) == after.replace("a.a_b", "a.c_d").replace("{ a_b =", "{ c_d =")
+    assert doubts(edit) == ["it is a variable that has its value"] * 2
+
+
+def test_a_key_of_several_types_of_its_file_is_an_example_as_before() -> None:
+    text = "class A { a_b = 1; }\nclass B { a_b = 2; }\nf({ a_b: 3 });\n"
+    after = text.replace("a_b: 3", "c_d: 3")
+    assert sure_edit("typescript", after, (text, after)).edits == ()

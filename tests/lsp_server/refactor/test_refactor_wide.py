@@ -1,5 +1,7 @@
 """The widest form of a rule: its places are listed, edited if the user asks for it, and sure after a second example."""
 
+# ruff: noqa: E501  a file a line
+
 import pytest
 from support.refactor_case import doubts, reasons, sure_edit
 
@@ -241,3 +243,40 @@ def test_an_argument_that_is_added_may_be_meant_for_other_errors_or_functions_of
     rules = learn([Example(before, after)], language_for(language, ""))
     assert rewrite(rules, "file", text, language_for(language, "")).edits == ()
     assert rewrite(rules, "file", text, language_for(language, ""), beside=Beside(wide=True)).applied(text) == changed
+
+
+INTERFACES = {
+    "php": ("<?php\ninterface A { public function f($a); }\n", "<?php\ninterface B { public function g(): int; }\nclass C { public function g() {} }\n"),
+    "java": ("interface A { public void f(); }\n", "interface B { public int g(int a); }\nclass C { public int g() { return 1; } }\n"),
+    "csharp": ("interface A { public void F(); }\n", "interface B { public int G(int a); }\nclass C { public int G() { return 1; } }\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", INTERFACES)
+def test_what_the_members_of_an_interface_are_anyway_goes_from_all_of_them(language: str) -> None:
+    before, text = INTERFACES[language]
+    edit = sure_edit(language, text, (before, before.replace("public ", "")))
+    assert edit.applied(text) == text.replace("public ", "", 1)
+    (left_out,) = reasons(edit)
+    assert left_out.startswith(WIDE)
+
+
+def test_an_abstract_method_of_a_class_is_none_of_an_interface() -> None:
+    text = "abstract class B { public abstract int f(); }\n"
+    edit = sure_edit("java", text, ("interface A { public abstract int f(); }\n", "interface A { int f(); }\n"))
+    assert edit.edits == ()
+    assert doubts(edit) == ["it is elsewhere here, and a member of an interface in the example"]
+
+
+def test_the_namespace_of_one_function_of_c_may_be_meant_for_the_others() -> None:
+    before = "void f() { fputs(a, b); }\n"
+    other = "void g() { h(strlen(a)); }\n"
+    text = "void g() {\n  memcpy(a, b,  c);\n  a.remove(f(b));\n}\nvoid rename(int a) { rename(a); }\n"
+    one, two = ((one, one.replace(name, f"std::{name}")) for one, name in ((before, "fputs"), (other, "strlen")))
+    listed = sure_edit("cpp", text, one)
+    assert listed.edits == ()
+    assert reasons(listed) == [WIDE + "only that it is a function of C's library is as in the example"]
+    assert sure_edit("cpp", text, one, two).applied(text) == text.replace("memcpy", "std::memcpy")
+    shared = sure_edit("cpp", f"#ifdef __cplusplus\n#endif\n{text}", one, two)
+    assert shared.edits == ()
+    assert "C, which has no `std`, reads this file too" in reasons(shared)

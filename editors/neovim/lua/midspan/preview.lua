@@ -73,8 +73,8 @@ function Preview:fold()
   local folded = self.page.folded
   vim.api.nvim_win_call(self:window(), function()
     vim.cmd('silent! normal! zE')
-    if folded then
-      vim.cmd(('%d,%dfold'):format(folded.first, folded.last))
+    for _, rows in ipairs(folded) do
+      vim.cmd(('%d,%dfold'):format(rows.first, rows.last))
     end
   end)
 end

@@ -4,7 +4,8 @@ local changed_part = require('midspan.changed_part')
 
 local M = {}
 
-local KEYS = '<Space> tick, a all, n none, <CR> go there, <C-y> or :w apply, r search again, q close'
+local KEYS = '<Space> tick, a all, n none, <CR> go, <C-y> or :w apply, r search, q close'
+local WIDE = 'wide: '
 local KEYS_FOR_ONE = '<Space> choose one of these, <CR> go there, <C-y> or :w apply, r ask again, q close'
 
 ---@class midspan.PreviewMark
@@ -21,7 +22,7 @@ local KEYS_FOR_ONE = '<Space> choose one of these, <CR> go there, <C-y> or :w ap
 ---@field lines string[]
 ---@field marks table<integer, midspan.PreviewMark[]> by row, counted from 0
 ---@field targets table<integer, midspan.PreviewTarget> by row, counted from 0
----@field folded? { first: integer, last: integer } rows, counted from 1
+---@field folded { first: integer, last: integer }[] rows, counted from 1
 ---@field first_place integer the row of the first place, counted from 0
 local Page = {}
 Page.__index = Page
@@ -145,20 +146,29 @@ function Page:add_following(following, uri)
   end
 end
 
+--- Add places that cannot be chosen, under a heading.
+---@param heading string
 ---@param left_out midspan.BulkOmission[]
-function Page:add_left_out(left_out)
+function Page:add_left_out(heading, left_out)
   if #left_out == 0 then
     return
   end
   self:add('')
-  local first = self:add(('left out: %s'):format(counted(#left_out, 'place')), 'Title') + 1
+  local first = self:add(('%s: %s'):format(heading, counted(#left_out, 'place')), 'Title') + 1
   for _, each in ipairs(left_out) do
     local where = ('%s:%d'):format(each.path, each.line + 1)
     local target = { places = {}, uri = each.uri, line = each.line }
-    local row = self:add(('    %s  %s'):format(where, (each.reason:gsub('\n', ' '))), nil, target)
+    local reason = each.reason:gsub('\n', ' '):gsub('^' .. WIDE, '')
+    local row = self:add(('    %s  %s'):format(where, reason), nil, target)
     self:mark(row, 'Directory', 4, 4 + #where)
   end
-  self.folded = { first = first, last = #self.lines }
+  table.insert(self.folded, { first = first, last = #self.lines })
+end
+
+---@param each midspan.BulkOmission
+---@return boolean
+local function is_wide(each)
+  return vim.startswith(each.reason, WIDE)
 end
 
 --- Return the places of each file, in the order of the edit.
@@ -183,7 +193,7 @@ end
 ---@param notice? string a line about what went wrong
 ---@return midspan.PreviewPage
 function M.page(edit, ticked, notice)
-  local page = setmetatable({ lines = {}, marks = {}, targets = {}, first_place = 0 }, Page)
+  local page = setmetatable({ lines = {}, marks = {}, targets = {}, folded = {}, first_place = 0 }, Page)
   page:add_header(edit, notice)
   for number, places in ipairs(by_file(edit.places)) do
     page:add_heading(places, ticked, edit.exclusive)
@@ -193,7 +203,11 @@ function M.page(edit, ticked, notice)
     end
     page:add_following(edit.following, places[1].uri)
   end
-  page:add_left_out(edit.leftOut)
+  local others = vim.iter(edit.leftOut):filter(function(each)
+    return not is_wide(each)
+  end)
+  page:add_left_out('wide, give one as a second example', vim.tbl_filter(is_wide, edit.leftOut))
+  page:add_left_out('left out', others:totable())
   return page
 end
 
