@@ -130,7 +130,9 @@ class Calls:
     def closed(self, uri: str) -> None:
         """Drop a closed document. Its edits are counted from 1 again when it is opened."""
         self._refused = {one for one in self._refused if one[0] != uri}
-        if self._following is not None:
+        if self._following is not None and self._following.uri == uri:
+            self._following = None
+        elif self._following is not None:
             self._following.begun.pop(uri, None)
 
     async def _left(self, snapshot: Snapshot) -> SignatureChange | None:

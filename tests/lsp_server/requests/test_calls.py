@@ -62,6 +62,16 @@ async def test_a_file_that_is_open_counts_as_the_editor_shows_it(editor: NextEdi
     assert edit.range.start.line == text.count("\n") - 1
 
 
+async def test_the_calls_of_its_own_file_come_first(editor: NextEditEditor, tmp_path: Path) -> None:
+    editor.show(f"{_PRICE}\n\n{_PAY}", (tmp_path / "cart.py").as_uri())
+    editor.replace("tax)", "tax, currency)")
+    edit = await editor.next_edit(any_file=True)
+    assert editor.line(edit) == "return price(cart.items, cart.tax, currency)"
+    await editor.accept(edit)
+    edit = await editor.next_edit(any_file=True)
+    assert edit.textDocument.uri == (tmp_path / "pay.py").as_uri()
+
+
 async def test_a_removed_parameter_goes_in_file_after_file_without_a_model(
     editor: NextEditEditor, tmp_path: Path
 ) -> None:
@@ -84,6 +94,17 @@ async def test_two_parameters_are_one_edit_of_each_call(editor: NextEditEditor, 
     edit = await editor.next_edit(any_file=True)
     assert edit is not None
     assert edit.text == ", currency, locale"
+
+
+async def test_a_document_that_is_opened_anew_begins_anew(editor: NextEditEditor, tmp_path: Path) -> None:
+    (tmp_path / "pay.py").unlink()
+    editor.replace("tax)", "tax, currency)")
+    assert await editor.next_edit(any_file=True) is None
+    editor.close()
+    (tmp_path / "pay.py").write_text(_IMPORTS + _PAY, encoding="utf-8")
+    editor.show(_PRICE, (tmp_path / "cart.py").as_uri())
+    editor.replace("tax)", "tax, currency)")
+    assert await editor.next_edit(any_file=True) is not None
 
 
 @pytest.mark.parametrize("ends", ["escape", "typing elsewhere"])
