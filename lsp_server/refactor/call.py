@@ -32,18 +32,22 @@ class ArgumentPlace:
     """Where a call is to change: `pieces` with an argument between each two take the place of `start` to `end`.
 
     Offsets count characters. There is one piece more than arguments; a call that only loses some has one. `bound` says
-    of each argument whether a variable with the name of its parameter is known there.
+    of each argument whether a variable with the name of its parameter is known there. `has_shorthand` says that a field
+    whose value is a variable of its name is written as that name alone.
     """
 
     start: int
     end: int
     pieces: tuple[str, ...]
     bound: tuple[bool, ...] = ()
+    has_shorthand: bool = False
 
     def written(self, arguments: Sequence[str]) -> str:
         """Return the text with these arguments."""
-        between = (f"{argument}{piece}" for argument, piece in zip(arguments, self.pieces[1:], strict=True))
-        return self.pieces[0] + "".join(between)
+        text = self.pieces[0]
+        for argument, piece in zip(arguments, self.pieces[1:], strict=True):
+            text = (text.removesuffix(f"{argument}: ") if self.has_shorthand else text) + argument + piece
+        return text
 
 
 @attrs.frozen
@@ -198,7 +202,8 @@ class Given:
             else:
                 pieces[-1] += between + self.syntax.text(one.start, one.end)
         pieces[-1] += after
-        return ArgumentPlace(self._character(start), self._character(end), tuple(pieces))
+        has_shorthand = self.syntax.language.id == "rust" and self._is_keyed
+        return ArgumentPlace(self._character(start), self._character(end), tuple(pieces), has_shorthand=has_shorthand)
 
     def _character(self, byte: int) -> int:
         return len(self.syntax.text(0, byte))

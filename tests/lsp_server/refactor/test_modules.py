@@ -4,7 +4,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from test_signatures import changed, with_all
+from support.signature_edits import changed, with_all
 
 from lsp_server.refactor.signatures import calls_left
 

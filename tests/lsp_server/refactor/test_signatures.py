@@ -1,36 +1,9 @@
 """A signature that got or lost a parameter: which calls follow it, where, and which are left alone."""
 
 import pytest
-
-from engine.protocol.messages import changed_part
-from lsp_server.documents.edits import RecentEdits
-from lsp_server.refactor.signatures import SignatureChange, signature_change
+from support.signature_edits import changed, followed
 
 _FAR = "\n\nx = 1\ny = 2\n\n\n"
-
-
-def changed(path: str, text: str, *steps: tuple[str, str]) -> tuple[SignatureChange | None, str]:
-    """Return what edits by hand leave to do, and the text after them."""
-    edits = RecentEdits()
-    for old, new in steps:
-        after = text.replace(old, new, 1)
-        start, end, new_end = changed_part(text, after)
-        edits, text = edits.changed(text, start, end, after, new_end), after
-    return signature_change(edits.all, "", path), text
-
-
-def followed(path: str, text: str, *steps: tuple[str, str]) -> str:
-    """Return the text after edits by hand when all calls have followed, with NEW for what a model would write."""
-    change, text = changed(path, text, *steps)
-    return with_all(change, text)
-
-
-def with_all(change: SignatureChange | None, text: str) -> str:
-    """Return a text when all calls that were found have followed."""
-    for call in reversed(change.places if change is not None else ()):
-        written = call.place.written(["NEW"] * len(call.parameters))
-        text = text[: call.place.start] + written + text[call.place.end :]
-    return text
 
 
 @pytest.mark.parametrize(
@@ -248,3 +221,12 @@ def test_a_literal_that_leaves_fields_out_and_a_type_with_other_ones_stay(
 ) -> None:
     text = head + "\n\n\n" + call + "\n"
     assert followed(path, text, edit) == text.replace(*edit, 1)
+
+
+def test_a_field_of_rust_with_the_variable_of_its_name_is_written_once() -> None:
+    change, _ = changed(
+        "a.rs", f"{_FIELDS_RUST}fn f(b: i32) {{ T {{ a: 1, b }} }}\n", ("b: i32,\n", "b: i32,\n    c: i32,\n")
+    )
+    assert change is not None
+    assert [call.place.written(["c"]) for call in change.places] == [", c"]
+    assert [call.place.written(["d"]) for call in change.places] == [", c: d"]

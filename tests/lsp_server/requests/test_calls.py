@@ -75,13 +75,15 @@ async def test_the_calls_of_its_own_file_come_first(editor: NextEditEditor, tmp_
 async def test_a_removed_parameter_goes_in_file_after_file_without_a_model(
     editor: NextEditEditor, tmp_path: Path
 ) -> None:
-    (tmp_path / "other.py").write_text("import cart\n\nx = cart.price([1], 2)\ny = cart.price([2], tax=3)\n", "utf-8")
+    texts = {"pay.py": _IMPORTS + _PAY}
+    texts["other.py"] = "import cart\n\nx = cart.price([1], 2)\ny = cart.price([2], tax=3)\n"
+    (tmp_path / "other.py").write_text(texts["other.py"], "utf-8")
     editor.replace("(items, tax)", "(items)")
     lines = []
     edit = await editor.next_edit(any_file=True)
     while edit is not None:
         if edit.textDocument.uri != editor.uri:
-            edit = await jumped(editor, edit, Path(edit.textDocument.uri.removeprefix("file://")).read_text("utf-8"))
+            edit = await jumped(editor, edit, texts[edit.textDocument.uri.rpartition("/")[2]])
         lines.append(editor.line(edit))
         await editor.accept(edit)
         edit = await editor.next_edit(any_file=True)
