@@ -46,8 +46,16 @@ class Arguments:
     async def edit(self, snapshot: Snapshot, call: CallPlace) -> Verdict | None:
         """Return the edit of a call, with the reason if it is not offered; None without a model.
 
-        A call that only loses arguments needs none. To cancel it cancels the engine.
+        A call that only loses arguments needs none, and one in another file than its function a model that may read
+        both. To cancel it cancels the engine.
         """
+        client = self._session.link.connected
+        if (
+            call.parameters
+            and call.head
+            and (client is None or not self._session.may_read_others(client.welcome.model))
+        ):
+            return None
         edit = await argument_edit(snapshot, call, self._price, self._filled)
         if edit is not None:
             _logger.debug("an argument: %s", edit.reason or "offered")

@@ -1,5 +1,6 @@
 """Calls in other files of the workspace follow a changed signature, through a real server and the embedded model."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,34 @@ async def test_it_ends_there_as_it_does_in_its_own_file(editor: NextEditEditor, 
     else:
         editor.change(len(editor.text), len(editor.text), "\n\nx = 1\n")
     assert await editor.next_edit(any_file=True) is None
+
+
+async def test_keys_end_the_search_for_the_start_of_a_name(editor: NextEditEditor) -> None:
+    editor.replace("tax)", "tax, )")
+    editor.offset = editor.text.index(", )") + 2
+    asked = []
+    for key in "currency":
+        editor.type(key)
+        asked.append(asyncio.create_task(editor.next_edit(any_file=True)))
+        await asyncio.sleep(0)
+    *early, last = await asyncio.gather(*asked)
+    assert early == [None] * len(early)
+    assert last.text == ", currency"
+
+
+async def test_a_model_that_may_not_read_other_files_writes_nothing_there(
+    settings: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "pay.py").write_text(_IMPORTS + _PAY, encoding="utf-8")
+    editor = NextEditEditor()
+    await editor.start({**settings, "relatedFiles": "never"}, folders=[tmp_path])
+    await editor.open_ready("|\n")
+    editor.show(_PRICE, (tmp_path / "cart.py").as_uri())
+    editor.replace("tax)", "tax, currency)")
+    assert await editor.next_edit(any_file=True) is None
+    editor.replace("items, tax, currency)", "items)")
+    assert (await editor.next_edit(any_file=True)).text == ""
+    await editor.stop()
 
 
 async def test_nothing_is_offered_in_a_file_that_must_not_be_read(editor: NextEditEditor, tmp_path: Path) -> None:
