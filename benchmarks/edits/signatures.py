@@ -1,7 +1,7 @@
 """How often is the argument right that a call gets for a new parameter?
 
-Run it as `python benchmarks/edits/signatures.py REPOSITORY... --model FILE`, with bare repositories; without a model it
-is the embedded one. A parameter is taken out of a function and of its calls, then put back in the function. The calls
+Run it as `python benchmarks/edits/signatures.py REPOSITORY... --model embedded --model FILE`, with bare repositories;
+without a model it is the embedded one. A parameter is taken out of a function and of its calls, then put back in the function. The calls
 are those of its file, or with `--elsewhere` those of other files. No code of a repository is kept. Half of the cases
 chose the price, the other half reports.
 """
@@ -17,6 +17,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Annotated
 
 import attrs
 import typer
@@ -38,6 +39,8 @@ from lsp_server.suggest.pipeline import plan
 
 _ENDINGS = (".py", ".js", ".ts", ".go", ".rs", ".cc", ".php", ".java")
 _MOST_CHARACTERS, _MOST_OF_FILE = 30_000, 6
+_MOST_SOURCES = 120
+"""Files whose functions are tried for calls in others: each is looked for in all files that have its name."""
 _Texts = dict[str, str]
 """The texts of a repository's files by path."""
 
@@ -142,7 +145,7 @@ def cases_elsewhere(folder: str, texts: _Texts, path: str, chance: random.Random
         removed, added = (attrs.evolve(one.changed, what=one.changed.what.located(folder)) for one in (gone, back))
         found = list[Case]()
         for other, code in texts.items():
-            if other == path or removed.what.name not in code:
+            if other == path or f"{removed.what.name}(" not in code:
                 continue
             left = calls_left(removed, (), code, other)
             taken = _Taken.of(code, left) if left is not None and left.places else None
@@ -173,7 +176,7 @@ def _elsewhere(repository: Path, chance: random.Random) -> Iterator[Case]:
         packed = subprocess.run(["git", "-C", str(repository), "archive", "HEAD"], capture_output=True, check=True)
         subprocess.run(["tar", "-x", "-C", folder], input=packed.stdout, check=True)
         texts = dict(_files(repository, chance))
-        for path in texts:
+        for path in islice(texts, _MOST_SOURCES):
             yield from cases_elsewhere(folder, texts, path, chance)
 
 
@@ -216,20 +219,27 @@ def _own(repository: Path, chance: random.Random) -> Iterator[Case]:
     return (case for file in _files(repository, chance) for case in cases_of(*file, chance))
 
 
-def main(repositories: list[Path], model: str = "embedded", each: int = 10, elsewhere: bool = False) -> None:
+def main(
+    repositories: list[Path],
+    model: Annotated[list[str] | None, typer.Option()] = None,
+    each: int = 10,
+    elsewhere: bool = False,
+) -> None:
     """Print how many arguments are offered and right at some prices, with so many calls of each repository."""
     cases, chance = list[Case](), random.Random(51)
     for repository in repositories:
         cases += islice((_elsewhere if elsewhere else _own)(repository, chance), each)
     chance.shuffle(cases)
     prices = [ArgumentPrice(0.8), ArgumentPrice(0.9), ArgumentPrice()]
-    verdicts = asyncio.run(_Model(model).verdicts(cases, prices))
     half = len(cases) // 2
-    for name, part in (("to choose the price", slice(half)), ("to report", slice(half, None))):
-        for price, offers in zip(prices, verdicts, strict=True):
-            right = [one for offer in offers[part] for one in offer]
-            counts = f"offered {len(right)}, right {sum(right)}"
-            typer.echo(f"{name}: {len(offers[part])} calls, at {price.mean:.2f} {counts}")
+    for one in model or ["embedded"]:
+        verdicts = asyncio.run(_Model(one).verdicts(cases, prices))
+        typer.echo(Path(one).name)
+        for name, part in (("to choose the price", slice(half)), ("to report", slice(half, None))):
+            for price, offers in zip(prices, verdicts, strict=True):
+                right = [is_right for offer in offers[part] for is_right in offer]
+                counts = f"offered {len(right)}, right {sum(right)}"
+                typer.echo(f"{name}: {len(offers[part])} calls, at {price.mean:.2f} {counts}")
 
 
 if __name__ == "__main__":

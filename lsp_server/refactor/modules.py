@@ -7,15 +7,17 @@ unknown: where nothing says for sure what a name means, it is none.
 import posixpath
 import re
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 import attrs
 
 from engine.reading import read_text
+from lsp_server.languages.registry import language_for
 from lsp_server.refactor.bindings import SCRIPTS, imports_of
 from lsp_server.refactor.declarations import Names, is_member, receiver
 from lsp_server.refactor.grammar import is_access, is_import
 from lsp_server.refactor.pattern import Leaf, Rename, Rule
-from lsp_server.refactor.syntax import Node, Syntax
+from lsp_server.refactor.syntax import Node, Syntax, parse
 from lsp_server.refactor.uses import Uses, module_path
 
 _GO_MODULE = re.compile(r"^module\s+(\S+)", re.M)
@@ -33,6 +35,7 @@ class Declared:
 
     `exports` are the names by which a script hands it out, "default" among them. `package` is what others call the
     file's package: Go's import path, Rust's crate; "" if unknown. `own_package` is the name that Go's file begins with.
+    `handed_on` are Python's packages around the file that import the name from it, so that others take it from there.
     """
 
     language: str
@@ -42,13 +45,23 @@ class Declared:
     exports: frozenset[str] = frozenset()
     own_package: str = ""
     package: str = ""
+    handed_on: tuple[str, ...] = ()
+
+    @property
+    def outer(self) -> str:
+        """The name that belongs to the file: that of the type, of a method."""
+        return self.owner or self.name
 
     def is_of(self, language: str) -> bool:
         """Return whether a file of a language can name it."""
         return language == self.language or (language in SCRIPTS and self.language in SCRIPTS)
 
     def located(self, folder: str) -> "Declared":
-        """Return the same with its package. Reads the disk: go.mod or Cargo.toml in a folder around the file."""
+        """Return the same with its packages. Reads the disk: go.mod, Cargo.toml or __init__.py around the file."""
+        if self.language == "python":
+            around = (folder.as_posix() for folder in PurePosixPath(self.path).parents if folder.name)
+            packages = (f"{each}/__init__.py" for each in around)
+            return attrs.evolve(self, handed_on=tuple(one for one in packages if _hands_on(self, folder, one)))
         if self.language == "go":
             return attrs.evolve(self, package=_go_package(folder, self.path))
         if self.language == "rust":
@@ -62,14 +75,13 @@ def declared_as(leaf: Node, owner: str, syntax: Syntax, path: str) -> Declared:
     """Return what a name declares in its file: `owner` is its type, "" for what belongs to the file."""
     clause = next((one for one in syntax.root.children if one.kind == "package_clause"), None)
     package = clause.children[-1].text if clause is not None else ""
-    outer = owner or leaf.text
-    exports = frozenset(_exports(outer, syntax)) if syntax.language.id in SCRIPTS else frozenset[str]()
+    exports = frozenset(_exports(owner or leaf.text, syntax)) if syntax.language.id in SCRIPTS else frozenset[str]()
     return Declared(syntax.language.id, path, leaf.text, owner, exports, package)
 
 
 def uses_elsewhere(what: Declared, names: Names, path: str) -> list[Node]:
     """Return the names in the file `path` that surely mean what another file declares."""
-    outer = attrs.evolve(what, name=what.owner or what.name, owner="")
+    outer = attrs.evolve(what, name=what.outer, owner="")
     if not what.is_of(names.language) or path == what.path:
         return []
     found = list(_rust_uses(outer, names, path)) if names.language == "rust" else list(_uses(outer, names, path))
@@ -111,7 +123,9 @@ def _uses(what: Declared, names: Names, path: str) -> Iterator[Node]:
             bare = (leaf for leaf in names.leaves(what.name) if not is_member(leaf))
             yield from (leaf for leaf in bare if names.resolved(leaf) is None and not names.declared(what.name))
         return
-    bound = [*_imported(what, names.syntax, path), *_required(what, names.syntax, path)]
+    homes = [what, *(attrs.evolve(what, path=each) for each in what.handed_on if each != path)]
+    bound = [one for home in homes for one in _imported(home, names.syntax, path)]
+    bound += _required(what, names.syntax, path)
     for one in bound:
         for leaf in names.leaves(what.name if one.is_module else one.name):
             first = _first_of(receiver(leaf), one.name) if one.is_module else leaf
@@ -218,6 +232,15 @@ def _declares(node: Node, name: str) -> bool:
     """Return whether `const name = ...` is among what a declaration declares."""
     names = [one.child("name") for one in node.children if one.kind == "variable_declarator"]
     return any(one is not None and one.text == name for one in names)
+
+
+def _hands_on(what: Declared, folder: str, path: str) -> bool:
+    """Return whether a package of Python imports what a file declares, under its name."""
+    text = read_text(folder, path) if path != what.path else None
+    syntax = parse(text.encode(), language_for("", path)) if text is not None and what.outer in text else None
+    outer = attrs.evolve(what, name=what.outer, owner="")
+    bound = _imported(outer, syntax, path) if syntax is not None else iter(())
+    return any(one.name == what.outer and not one.is_module for one in bound)
 
 
 def _go_package(folder: str, path: str) -> str:

@@ -52,6 +52,22 @@ def test_python_calls_what_it_imports(tmp_path: Path, path: str, other: str, cod
 
 
 @pytest.mark.parametrize(
+    ("package", "code", "wanted"),
+    [
+        ("from .m import f\n", "from p import f\n\nf(1)\n", "f(1, NEW)"),
+        ("from p.m import f\n", "import p\n\np.f(1)\n", "p.f(1, NEW)"),
+        ("from .m import f as g\n", "from p import g\n\ng(1)\n", "g(1)"),
+        ("from .n import f\n", "from p import f\n\nf(1)\n", "f(1)"),
+        ("", "from p import f\n\nf(1)\n", "f(1)"),
+    ],
+)
+def test_a_package_of_python_hands_a_function_on(tmp_path: Path, package: str, code: str, wanted: str) -> None:
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "__init__.py").write_text(package, encoding="utf-8")
+    assert followed_elsewhere(tmp_path, "p/m.py", _PY, _PY_EDIT, "x.py", code).endswith(f"{wanted}\n")
+
+
+@pytest.mark.parametrize(
     ("other", "code"),
     [
         ("x.py", "f(1)\n"),
