@@ -1,9 +1,9 @@
 """How often is the argument right that a call gets for a new parameter?
 
 Run it as `python benchmarks/edits/signatures.py REPOSITORY... --model embedded --model FILE`, with bare repositories;
-without a model it is the embedded one. A parameter is taken out of a function and of its calls, then put back in the function. The calls
-are those of its file, or with `--elsewhere` those of other files. No code of a repository is kept. Half of the cases
-chose the price, the other half reports.
+without a model it is the embedded one. A parameter is taken out of a function and of its calls, then put back in the
+function. The calls are those of its file, or with `--elsewhere` those of other files. No code of a repository is kept.
+Half of the cases chose the price, the other half reports.
 """
 
 import sys
