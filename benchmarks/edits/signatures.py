@@ -39,7 +39,8 @@ from lsp_server.suggest.pipeline import plan
 
 _ENDINGS = (".py", ".js", ".ts", ".go", ".rs", ".cc", ".php", ".java")
 _MOST_CHARACTERS, _MOST_OF_FILE = 30_000, 6
-_MOST_SOURCES = 120
+_PATIENCE_S = 10.0
+_MOST_SOURCES = 60
 """Files whose functions are tried for calls in others: each is looked for in all files that have its name."""
 _Texts = dict[str, str]
 """The texts of a repository's files by path."""
@@ -66,15 +67,23 @@ def _edited(path: str, before: str, at: int, new: str) -> Snapshot:
 
 
 def _opened(path: str, text: str) -> tuple[Documents, str]:
-    documents, uri = Documents(2.0, lambda _: None), f"file:///project/{path}"
+    documents, uri = Documents(_PATIENCE_S, lambda _: None), f"file:///project/{path}"
     documents.open(uri, "", 1, text)
     return documents, uri
+
+
+class _Patient(Snapshot):
+    """A version whose trials have time to be parsed: on a busy machine the editor's 50 ms would leave offers out."""
+
+    def replaced(self, start: int, end: int, text: str, seconds: float = _PATIENCE_S) -> Snapshot:
+        """Return the version with another text, as Snapshot does."""
+        return super().replaced(start, end, text, max(seconds, _PATIENCE_S))
 
 
 def _snapshot(documents: Documents, uri: str) -> Snapshot:
     snapshot = documents.snapshot(uri)
     assert snapshot is not None
-    return snapshot
+    return _Patient(**attrs.asdict(snapshot, recurse=False))
 
 
 def _parameters(path: str, text: str) -> Iterator[tuple[int, int]]:

@@ -190,13 +190,11 @@ class Calls:
         files = ProjectFiles.of(self._session)
         document = self._session.documents.find(following.uri)
         here = files.folders.place_of(document.full) if document is not None and document.full else None
-        if following.targets is None:
-            following.targets = []
-            if document is not None and here is not None:
-                all_targets = files.targets(document)
-                following.targets = [one for one in all_targets if one.folder == here.workspace][:_MOST_FILES]
-                what = following.changed.what.located(here.workspace)
-                following.changed = attrs.evolve(following.changed, what=what)
+        if following.targets is None and document is not None and here is not None:
+            targets = [one for one in files.targets(document) if one.folder == here.workspace][:_MOST_FILES]
+            what = following.changed.what.located(here.workspace)
+            following.changed = attrs.evolve(following.changed, what=what)
+            following.targets = targets  # at last: a request that is cancelled meanwhile leaves no half of a list
         return files
 
     async def _next(self, following: _Following, asked: Snapshot) -> Target | None:
