@@ -326,9 +326,14 @@ class Session:
         if context_budget_of(client.welcome.model).related and self.window is None:
             self.window = RelatedFiles(self.documents)
 
+    def may_read_others(self, model: ModelInfo) -> bool:
+        """Return whether a model may read other files than the one that the user is in."""
+        allowed = self.configuration.settings.related_files
+        return allowed == "always" or (allowed == "local" and not leaves_machine(model))
+
     def _related_snippets(self, snapshot: Snapshot, model: ModelInfo, settings: Settings) -> Sequence[Snippet]:
-        room, allowed = context_budget_of(model, settings.context_tokens).related, settings.related_files
-        if not room or self.window is None or allowed == "never" or (allowed == "local" and leaves_machine(model)):
+        room = context_budget_of(model, settings.context_tokens).related
+        if not room or self.window is None or not self.may_read_others(model):
             return []
         return self.window.around(snapshot, room, self._related_path)
 

@@ -1,8 +1,9 @@
 """How often is the argument right that a call gets for a new parameter?
 
-Run it as `python benchmarks/edits/signatures.py REPOSITORY... --model FILE`, with bare repositories; without a model it
-is the embedded one. A parameter is taken out of a function and of its calls in the file, then put back in the function.
-No code of a repository is kept. Half of the cases choose the price, the other half reports.
+Run it as `python benchmarks/edits/signatures.py REPOSITORY... --model embedded --model FILE`, with bare repositories;
+without a model it is the embedded one. A parameter is taken out of a function and of its calls, then put back in the
+function. The calls are those of its file, or with `--elsewhere` those of other files. No code of a repository is kept.
+Half of the cases chose the price, the other half reports.
 """
 
 import sys
@@ -13,8 +14,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import asyncio
 import random
 import subprocess
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Annotated
 
 import attrs
 import typer
@@ -28,14 +31,19 @@ from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Documents, Snapshot
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.grammar import is_parameters
-from lsp_server.refactor.signatures import ArgumentPlace, signature_change
+from lsp_server.refactor.signatures import CallPlace, SignatureChange, calls_left, signature_change
 from lsp_server.refactor.syntax import parse
-from lsp_server.requests.arguments import ArgumentPrice, argument_edit, fill_of, opened_at
+from lsp_server.requests.arguments import ArgumentPrice, argument_edit, fill_of
 from lsp_server.settings import Settings
 from lsp_server.suggest.pipeline import plan
 
 _ENDINGS = (".py", ".js", ".ts", ".go", ".rs", ".cc", ".php", ".java")
 _MOST_CHARACTERS, _MOST_OF_FILE = 30_000, 6
+_PATIENCE_S = 10.0
+_MOST_SOURCES = 60
+"""Files whose functions are tried for calls in others: each is looked for in all files that have its name."""
+_Texts = dict[str, str]
+"""The texts of a repository's files by path."""
 
 
 @attrs.frozen
@@ -45,20 +53,37 @@ class Case:
     path: str
     parameter: str
     snapshot: Snapshot
-    place: ArgumentPlace
+    call: CallPlace
     wanted: str
 
 
 def _edited(path: str, before: str, at: int, new: str) -> Snapshot:
     """Return the document after a text was put into it by hand."""
-    documents, uri = Documents(2.0, lambda _: None), f"file:///project/{path}"
-    documents.open(uri, "", 1, before)
+    documents, uri = _opened(path, before)
     cursor = types.Position(before.count("\n", 0, at), at - before.rfind("\n", 0, at) - 1)
     change = types.TextDocumentContentChangePartial(types.Range(cursor, cursor), new)
     documents.change(uri, 2, [change], types.PositionEncodingKind.Utf32)
+    return _snapshot(documents, uri)
+
+
+def _opened(path: str, text: str) -> tuple[Documents, str]:
+    documents, uri = Documents(_PATIENCE_S, lambda _: None), f"file:///project/{path}"
+    documents.open(uri, "", 1, text)
+    return documents, uri
+
+
+class _Patient(Snapshot):
+    """A version whose trials have time to be parsed: on a busy machine the editor's 50 ms would leave offers out."""
+
+    def replaced(self, start: int, end: int, text: str, seconds: float = _PATIENCE_S) -> Snapshot:
+        """Return the version with another text, as Snapshot does."""
+        return super().replaced(start, end, text, max(seconds, _PATIENCE_S))
+
+
+def _snapshot(documents: Documents, uri: str) -> Snapshot:
     snapshot = documents.snapshot(uri)
     assert snapshot is not None
-    return snapshot
+    return _Patient(**attrs.asdict(snapshot, recurse=False))
 
 
 def _parameters(path: str, text: str) -> Iterator[tuple[int, int]]:
@@ -72,27 +97,74 @@ def _parameters(path: str, text: str) -> Iterator[tuple[int, int]]:
             yield len(data[:start].decode()), len(data[:end].decode())
 
 
+@attrs.frozen
+class _Taken:
+    """The text of a file without the arguments that calls gave for a parameter, and what they were."""
+
+    text: str
+    arguments: list[str]
+
+    @classmethod
+    def of(cls, text: str, change: SignatureChange) -> "_Taken":
+        before, arguments = text, list[str]()
+        (parameter,) = change.changed.forms[0].removed
+        for call in reversed(change.places):
+            start, end = call.place.start, call.place.end
+            arguments.insert(0, text[start:end].strip(" \t\n,").removeprefix(f"{parameter.name}="))
+            before = before[:start] + before[end:]
+        return cls(before, arguments)
+
+
+def _change(edits: Sequence[RecentEdit], language: str, path: str) -> SignatureChange | None:
+    """Return a change of one parameter of a function."""
+    change = signature_change(edits, language, path)
+    form = change.changed.forms[0] if change is not None else None
+    return change if form is not None and len(form.added) + len(form.removed) == 1 else None
+
+
 def cases_of(path: str, text: str, chance: random.Random) -> Iterator[Case]:
     """Yield calls of a file that pass a parameter which can be taken out and put back: one call a parameter."""
     language, parameters = language_for("", path).id, list(_parameters(path, text))
     for start, end in chance.sample(parameters, min(_MOST_OF_FILE, len(parameters))):
         fewer = text[:start] + text[end:]
-        edit = RecentEdit(text, fewer, start, end, start, 1)
-        taken = signature_change([edit], language, path)
-        if taken is None or taken.is_added or not taken.places:
+        gone = _change([RecentEdit(text, fewer, start, end, start, 1)], language, path)
+        if gone is None or gone.changed.forms[0].added or not gone.places:
             continue
-        before, wanted, at = fewer, list[str](), start
-        for place in reversed(taken.places):
-            argument = fewer[place.start : place.end].strip(" \t\n,")
-            wanted.insert(0, argument.removeprefix(f"{taken.parameter}="))
-            before = before[: place.start] + before[place.end :]
-            at -= place.end - place.start if place.end <= start else 0
-        snapshot = _edited(path, before, at, text[start:end])
-        change = signature_change(snapshot.edits.all, language, path)
-        if change is None or len(change.places) != len(wanted) or change.parameter != taken.parameter:
+        taken = _Taken.of(fewer, gone)
+        at = start - sum(one.place.end - one.place.start for one in gone.places if one.place.end <= start)
+        snapshot = _edited(path, taken.text, at, text[start:end])
+        change = _change(snapshot.edits.all, language, path)
+        name = gone.changed.forms[0].removed[0].name
+        if change is None or len(change.places) != len(taken.arguments) or change.places[0].parameters != (name,):
             continue
-        place, argument = chance.choice(list(zip(change.places, wanted, strict=True)))
-        yield Case(path, change.parameter, snapshot, place, argument)
+        call, argument = chance.choice(list(zip(change.places, taken.arguments, strict=True)))
+        yield Case(path, name, snapshot, call, argument)
+
+
+def cases_elsewhere(folder: str, texts: _Texts, path: str, chance: random.Random) -> Iterator[Case]:
+    """Yield calls in other files that pass a parameter of a file: one call a parameter."""
+    text, language = texts[path], language_for("", path).id
+    parameters = list(_parameters(path, text))
+    for start, end in chance.sample(parameters, min(_MOST_OF_FILE, len(parameters))):
+        fewer = text[:start] + text[end:]
+        gone = _change([RecentEdit(text, fewer, start, end, start, 1)], language, path)
+        back = _change(_edited(path, fewer, start, text[start:end]).edits.all, language, path)
+        if gone is None or gone.changed.forms[0].added or back is None:
+            continue
+        removed, added = (attrs.evolve(one.changed, what=one.changed.what.located(folder)) for one in (gone, back))
+        found = list[Case]()
+        for other, code in texts.items():
+            if other == path or f"{removed.what.name}(" not in code:
+                continue
+            left = calls_left(removed, (), code, other)
+            taken = _Taken.of(code, left) if left is not None and left.places else None
+            change = calls_left(added, (), taken.text, other) if taken is not None else None
+            if taken is None or change is None or len(change.places) != len(taken.arguments):
+                continue
+            snapshot = _snapshot(*_opened(other, taken.text))
+            pairs = zip(change.places, taken.arguments, strict=True)
+            found += [Case(other, call.parameters[0], snapshot, call, argument) for call, argument in pairs]
+        yield from [chance.choice(found)] if found else []
 
 
 def _files(repository: Path, chance: random.Random) -> Iterator[tuple[str, str]]:
@@ -107,39 +179,76 @@ def _files(repository: Path, chance: random.Random) -> Iterator[tuple[str, str]]
                 yield name, text
 
 
-async def _answers(cases: list[Case], model: str) -> list[Candidate]:
-    """Return what a model writes for each case."""
-    loaded = load(model, threads=1)
-    scheduler = Scheduler(loaded)
-    await scheduler.start()
-    found = list[Candidate]()
-    for case in cases:
-        opened, at = opened_at(case.snapshot, case.place)
-        asked = plan(opened, at, loaded.info, Settings(gate=FREE), path=case.path)
-        found.append((await scheduler.submit(fill_of(asked), None).result).candidates[0])
-    await scheduler.stop()
-    return found
+def _elsewhere(repository: Path, chance: random.Random) -> Iterator[Case]:
+    """Yield cases of a repository whose calls are in other files."""
+    with tempfile.TemporaryDirectory() as folder:  # go.mod and Cargo.toml are read there
+        packed = subprocess.run(["git", "-C", str(repository), "archive", "HEAD"], capture_output=True, check=True)
+        subprocess.run(["tar", "-x", "-C", folder], input=packed.stdout, check=True)
+        texts = dict(_files(repository, chance))
+        for path in islice(texts, _MOST_SOURCES):
+            yield from cases_elsewhere(folder, texts, path, chance)
 
 
-def _offers(case: Case, answer: Candidate, price: ArgumentPrice) -> list[bool]:
-    """Return whether the offer is right, in a list that is empty without one."""
-    edit = argument_edit(case.snapshot, case.parameter, case.place, answer, price)
-    text = edit.text.removeprefix(case.place.before).removesuffix(case.place.after)
-    return [] if edit.reason else ["".join(text.split()) == "".join(case.wanted.split())]
+@attrs.define
+class _Model:
+    """A model that fills holes, and keeps what it wrote: the prices ask for the same."""
+
+    name: str
+    written: dict[tuple[str, int], Candidate] = attrs.field(factory=dict)
+
+    async def verdicts(self, cases: Sequence[Case], prices: Sequence[ArgumentPrice]) -> list[list[list[bool]]]:
+        """Return for each price and case whether the offer is right, in a list that is empty without one."""
+        loaded = load(self.name, threads=1)
+        scheduler = Scheduler(loaded)
+        await scheduler.start()
+
+        async def ask(opened: Snapshot, at: int) -> Candidate:
+            if (opened.text, at) not in self.written:
+                path = opened.path.removeprefix("/project/")
+                asked = plan(opened, at, loaded.info, Settings(gate=FREE), path=path)
+                result = await scheduler.submit(fill_of(asked), None).result
+                self.written[opened.text, at] = result.candidates[0]
+            return self.written[opened.text, at]
+
+        found = list[list[list[bool]]]()
+        for price in prices:
+            found.append([])
+            for case in cases:
+                edit, place = await argument_edit(case.snapshot, case.call, price, ask), case.call.place
+                assert edit is not None
+                text = edit.text.removeprefix(place.pieces[0]).removesuffix(place.pieces[1])
+                is_right = "".join(text.split()) == "".join(case.wanted.split())
+                found[-1].append([] if edit.reason else [is_right])
+        await scheduler.stop()
+        return found
 
 
-def main(repositories: list[Path], model: str = "embedded", each: int = 10) -> None:
+def _own(repository: Path, chance: random.Random) -> Iterator[Case]:
+    """Yield cases of a repository whose calls are in the file of the function."""
+    return (case for file in _files(repository, chance) for case in cases_of(*file, chance))
+
+
+def main(
+    repositories: list[Path],
+    model: Annotated[list[str] | None, typer.Option()] = None,
+    each: int = 10,
+    elsewhere: bool = False,
+) -> None:
     """Print how many arguments are offered and right at some prices, with so many calls of each repository."""
     cases, chance = list[Case](), random.Random(51)
     for repository in repositories:
-        cases += islice((case for file in _files(repository, chance) for case in cases_of(*file, chance)), each)
+        cases += islice((_elsewhere if elsewhere else _own)(repository, chance), each)
     chance.shuffle(cases)
-    answered = list(zip(cases, asyncio.run(_answers(cases, model)), strict=True))
-    half = len(answered) // 2
-    for name, part in (("to choose the price", answered[:half]), ("to report", answered[half:])):
-        for price in (0.8, 0.9, ArgumentPrice().mean):
-            offers = [one for case, answer in part for one in _offers(case, answer, ArgumentPrice(price))]
-            typer.echo(f"{name}: {len(part)} calls, at {price:.2f} offered {len(offers)}, right {sum(offers)}")
+    prices = [ArgumentPrice(0.8), ArgumentPrice(0.9), ArgumentPrice()]
+    half = len(cases) // 2
+    for one in model or ["embedded"]:
+        verdicts = asyncio.run(_Model(one).verdicts(cases, prices))
+        typer.echo(Path(one).name)
+        for name, part in (("to choose the price", slice(half)), ("to report", slice(half, None))):
+            for price, offers in zip(prices, verdicts, strict=True):
+                right = [is_right for offer in offers[part] for is_right in offer]
+                counts = f"offered {len(right)}, right {sum(right)}"
+                typer.echo(f"{name}: {len(offers[part])} calls, at {price.mean:.2f} {counts}")
 
 
 if __name__ == "__main__":

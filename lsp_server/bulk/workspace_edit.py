@@ -10,7 +10,7 @@ from lsprotocol import types
 from engine.reading import is_learnable, read_real
 from lsp_server.bulk.action import DraftFile, Narrow, NotApplied
 from lsp_server.documents.source import Source
-from lsp_server.documents.store import Documents, OpenDocument, Snapshot, position_in
+from lsp_server.documents.store import Documents, OpenDocument, position_in
 from lsp_server.exclusion import MAX_DOCUMENT_BYTES
 from lsp_server.refactor.file_edit import TextEdit, digest_of
 from lsp_server.refactor.save import BOM, is_read_only
@@ -39,7 +39,7 @@ class ProjectFiles:
         """Return the files of a session. Reads the disk."""
         return cls(session.memory.folders, open_files(session.documents.all()), session.configuration.settings)
 
-    def targets(self, snapshot: Snapshot) -> list[Target]:
+    def targets(self, snapshot: OpenDocument) -> list[Target]:
         """Return the files to search for an action in a document, the document and its neighbours first.
 
         The folder of the document comes before the other workspace folders. Reads the disk.

@@ -12,7 +12,7 @@ import tree_sitter
 from lsprotocol import types
 
 from engine.protocol.messages import changed_part
-from lsp_server.documents.edits import Deletions, RecentEdits, SourceEdit, SyntaxTree
+from lsp_server.documents.edits import Deletions, RecentEdit, RecentEdits, SourceEdit, SyntaxTree
 from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
@@ -171,6 +171,11 @@ class Documents:
         """Return the current version of a document without parsing it; None when it is not open."""
         document = self._open.get(uri)
         return _unparsed(document) if document is not None else None
+
+    def newest_edit(self, uri: str) -> RecentEdit | None:
+        """Return the newest edit of a document without parsing it; None without one."""
+        document = self._open.get(uri)
+        return document.edits.newest if document is not None else None
 
     def snapshot(self, uri: str) -> Snapshot | None:
         """Return the current version of a document, parsed; None when it is not open."""

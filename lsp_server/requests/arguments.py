@@ -1,32 +1,29 @@
-"""The next edit after a signature changed: the calls in the file follow it, one by one.
+"""What a call gets for the parameters that are new: each is a hole, and the model that fills code fills it."""
 
-Trees say where. What is put in for a new parameter is a hole, and the model that fills code fills it.
-"""
-
-import asyncio
 import logging
+import re
+from collections.abc import Awaitable, Callable, Sequence
 
 import attrs
 
-from engine.errors import MidspanError
 from engine.protocol.confidence import FREE
 from engine.protocol.messages import Candidate, Fill
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import Language, balance
-from lsp_server.refactor.search import Worker
-from lsp_server.refactor.signatures import ArgumentPlace, SignatureChange, signature_change
+from lsp_server.refactor.signatures import CallPlace
 from lsp_server.session import Session
 from lsp_server.suggest.pipeline import Plan
 from lsp_server.suggest.rewritten import Verdict, likely, worse
 
 _logger = logging.getLogger(__name__)
-_SETTLED_S = 0.5
-"""So long nothing is offered: each start of a parameter's name is a name too."""
-_MOST_ASKED = 4
-"""The holes that a model fills before it is silent about all others too."""
 _BUDGET_MS = 10_000.0
 _MAX_TOKENS = 24
 _ENDS = frozenset(",;)]}\n")
+_NEXT_LABEL = re.compile(r",?\s*(\w+(=|: ))?$")
+"""What is before an argument: it is not there yet while the one before it is filled."""
+
+Ask = Callable[[Snapshot, int], Awaitable[Candidate | None]]
+"""Fills the hole at an offset of a text; None without a model."""
 
 
 @attrs.frozen
@@ -40,81 +37,35 @@ class ArgumentPrice:
     bound: float = 0.4
 
 
-@attrs.frozen
-class _Known:
-    """What was found for a version of a document. `change` is None where no call is to follow."""
-
-    version: int
-    change: SignatureChange | None
-    edit: Verdict | None
-
-
 class Arguments:
-    """Finds the calls that a changed signature leaves behind, and keeps the last answer of each document."""
+    """Asks the model that fills for the arguments of calls."""
 
-    def __init__(self, session: Session, worker: Worker, price: ArgumentPrice | None = None) -> None:
-        self._session, self._worker, self._price = session, worker, price or ArgumentPrice()
-        self._known: dict[str, _Known] = {}
-        self._refused: set[tuple[str, str, str]] = set()
-        """The functions and parameters of documents that the user wants no calls to follow."""
+    def __init__(self, session: Session, price: ArgumentPrice | None = None) -> None:
+        self._session, self._price = session, price or ArgumentPrice()
 
-    async def find(self, snapshot: Snapshot, offset: int) -> Verdict | None:
-        """Return the next edit of a call, from `offset` on first; None without one. To cancel it cancels the engine."""
-        newest = snapshot.edits.newest
-        if newest is None or newest.undone or snapshot.language.grammar is None:
+    async def edit(self, snapshot: Snapshot, call: CallPlace) -> Verdict | None:
+        """Return the edit of a call, with the reason if it is not offered; None without a model.
+
+        A call that only loses arguments needs none, and one in another file than its function a model that may read
+        both. To cancel it cancels the engine.
+        """
+        client = self._session.link.connected
+        if (
+            call.parameters
+            and call.head
+            and (client is None or not self._session.may_read_others(client.welcome.model))
+        ):
             return None
-        known = self._known.get(snapshot.uri)
-        if known is not None and known.version == snapshot.version:
-            return known.edit
-        try:
-            change, edit = await self._followed(snapshot), None
-            if change is not None:
-                await asyncio.sleep(_SETTLED_S)
-                edit = await self._edit(snapshot, change, offset)
-        except MidspanError as error:
-            _logger.warning("no argument for a call: %s", error)
-            return None
-        self._known[snapshot.uri] = _Known(snapshot.version, change, edit)
+        edit = await argument_edit(snapshot, call, self._price, self._filled)
+        if edit is not None:
+            _logger.debug("an argument: %s", edit.reason or "offered")
         return edit
 
-    def refuse(self, snapshot: Snapshot) -> None:
-        """Let no call follow the signature whose call was offered last, if that was in this version."""
-        known = self._known.get(snapshot.uri)
-        if known is not None and known.version == snapshot.version and known.change is not None:
-            self._refused.add((snapshot.uri, known.change.function, known.change.parameter))
-            self._known[snapshot.uri] = attrs.evolve(known, edit=None)
-
-    async def _followed(self, snapshot: Snapshot) -> SignatureChange | None:
-        """Return the signature that calls are to follow; None without one."""
-        change = await self._worker.run(signature_change, snapshot.edits.all, snapshot.language.id, snapshot.path)
-        if change is None or not change.places:
-            return None
-        return None if (snapshot.uri, change.function, change.parameter) in self._refused else change
-
-    def closed(self, uri: str) -> None:
-        """Drop a closed document."""
-        self._known.pop(uri, None)
-        self._refused = {one for one in self._refused if one[0] != uri}
-
-    async def _edit(self, snapshot: Snapshot, change: SignatureChange, offset: int) -> Verdict | None:
-        places = sorted(change.places, key=lambda place: place.end < offset)
-        if not change.is_added:
-            return Verdict(places[0].start, places[0].end, "") if places else None
-        for place in places[:_MOST_ASKED]:
-            answer = await self._filled(snapshot, place)
-            if answer is not None:
-                edit = argument_edit(snapshot, change.parameter, place, answer, self._price)
-                _logger.debug("an argument: %s", edit.reason or "offered")
-                if not edit.reason:
-                    return edit
-        return None
-
-    async def _filled(self, snapshot: Snapshot, place: ArgumentPlace) -> Candidate | None:
-        """Return the model's text for an argument; None without a model. It starts no engine: typing does that."""
+    async def _filled(self, opened: Snapshot, at: int) -> Candidate | None:
+        """Return the model's text for an argument. It starts no engine: typing does that."""
         client = self._session.link.connected if self._session.is_automatic else None
         if client is None:
             return None
-        opened, at = opened_at(snapshot, place)
         settings = attrs.evolve(self._session.configuration.settings, gate=FREE)
         plan = self._session.plan_unasked(opened, at, client.welcome.model, settings)
         filled = await self._session.link.fill(client, fill_of(plan))
@@ -126,26 +77,56 @@ def fill_of(plan: Plan) -> Fill:
     return attrs.evolve(plan.fill, extent="line", max_tokens=_MAX_TOKENS, budget_ms=_BUDGET_MS, ahead=True)
 
 
-def opened_at(snapshot: Snapshot, place: ArgumentPlace) -> tuple[Snapshot, int]:
-    """Return the text with a hole in the place of an argument, and the offset of the hole."""
-    return snapshot.replaced(place.start, place.end, place.before + place.after), place.start + len(place.before)
+async def argument_edit(snapshot: Snapshot, call: CallPlace, price: ArgumentPrice, ask: Ask) -> Verdict | None:
+    """Return the edit that gives a call its arguments, with the reason if it is not offered; None without a model.
+
+    The holes are filled one after the other. One that is not sure enough ends it.
+    """
+    place, written, reason = call.place, list[str](), ""
+    mean = least = 1.0
+    for parameter, is_bound in zip(call.parameters, place.bound, strict=True):
+        answer = await ask(*_opened_at(snapshot, call, written))
+        if answer is None:
+            return None
+        text = leading_argument(answer, snapshot.language)
+        start = answer.text.find(text)
+        sure, lowest = likely(answer, start, start + len(text)) if text else (0.0, 0.0)
+        mean, least = min(mean, sure), min(least, lowest)
+        if text == parameter and not is_bound:
+            reason = "unknown name"
+        elif not text or sure < (price.bound if text == parameter else price.mean):
+            reason = "unsure"
+        if reason:
+            return Verdict(place.start, place.end, "", reason, mean, least)
+        written.append(text)
+    edit = Verdict(place.start, place.end, place.written(written), "", mean, least)
+    return attrs.evolve(edit, reason=worse(snapshot, edit))
 
 
-def argument_edit(
-    snapshot: Snapshot, parameter: str, place: ArgumentPlace, answer: Candidate, price: ArgumentPrice
-) -> Verdict:
-    """Return the edit that gives a call the argument which a model wrote, with the reason if it is not offered."""
-    text = leading_argument(answer, snapshot.language)
-    start = answer.text.find(text)
-    mean, least = likely(answer, start, start + len(text)) if text else (0.0, 0.0)
-    whole = Verdict(place.start, place.end, place.before + text + place.after, "", mean, least)
-    if text == parameter and not place.is_bound:
-        reason = "unknown name"
-    elif not text or mean < (price.bound if text == parameter else price.mean):
-        reason = "unsure"
-    else:
-        reason = worse(snapshot, whole)
-    return attrs.evolve(whole, reason=reason)
+def _opened_at(snapshot: Snapshot, call: CallPlace, written: Sequence[str]) -> tuple[Snapshot, int]:
+    """Return the text with a hole in the place of the argument after those that are written, and its offset.
+
+    What is called in another file is a comment above: without it the model cannot know what the new parameter is.
+    """
+    place, count = call.place, len(written)
+    before = place.pieces[0] + "".join(map("".join, zip(written, place.pieces[1:], strict=False)))
+    after = place.pieces[count + 1]
+    if count + 2 < len(place.pieces):
+        after = _NEXT_LABEL.sub("", after) + place.pieces[-1]
+    opened, at = snapshot.replaced(place.start, place.end, before + after), place.start + len(before)
+    marks = snapshot.language.line_comments
+    if not (call.head and marks):
+        return opened, at
+    comment, above = f"{marks[0]} {call.head}\n", _start_of_code_around(snapshot, place.start)
+    return opened.replaced(above, above, comment), at + len(comment)
+
+
+def _start_of_code_around(snapshot: Snapshot, offset: int) -> int:
+    """Return where the line begins on which the outermost code around an offset begins."""
+    byte = snapshot.source.byte_at(offset)
+    outermost = snapshot.nodes_around(byte, byte)[-2:-1]
+    start = snapshot.source.offset_of_byte(outermost[0].start_byte) if outermost else offset
+    return snapshot.text.rfind("\n", 0, start) + 1
 
 
 def leading_argument(answer: Candidate, language: Language) -> str:

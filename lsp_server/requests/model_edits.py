@@ -48,21 +48,12 @@ def _no_bar() -> Iterator[Bar]:
     yield _Quiet()
 
 
-@attrs.frozen
-class _Known:
-    """What was found for a version of a document."""
-
-    version: int
-    change: Verdict | None
-
-
 class ModelEdits:
-    """Asks the model for edits, region by region, and keeps the last answer of each document."""
+    """Asks the model for edits, region by region."""
 
     def __init__(self, session: Session, price: EditPrice | None = None) -> None:
         self._session, self._price = session, price or EditPrice()
         self._link = EngineLink(StatusBoard(lambda _: None), _no_bar)
-        self._known: dict[str, _Known] = {}
         self._refused: dict[str, int] = {}
         """The newest edit of a document after which the user refused what the model offered."""
 
@@ -72,14 +63,7 @@ class ModelEdits:
         if newest is None or newest.serial <= self._refused.get(snapshot.uri, 0):
             return None
         options = self._chosen()
-        if options is None:
-            return None
-        known = self._known.get(snapshot.uri)
-        if known is not None and known.version == snapshot.version:
-            return known.change
-        change = await self._ask(snapshot, options)
-        self._known[snapshot.uri] = _Known(snapshot.version, change)
-        return change
+        return await self._ask(snapshot, options) if options is not None else None
 
     def refuse(self, snapshot: Snapshot) -> None:
         """Offer nothing more after the newest edit of a document."""
@@ -88,7 +72,6 @@ class ModelEdits:
 
     def closed(self, uri: str) -> None:
         """Drop a closed document."""
-        self._known.pop(uri, None)
         self._refused.pop(uri, None)
 
     async def close(self) -> None:

@@ -23,10 +23,9 @@ from lsp_server.refactor.recent import RecentRules, places_in, places_of_files
 from lsp_server.refactor.rivals import has_renames, with_rivals
 from lsp_server.refactor.rule import RuleSet
 from lsp_server.refactor.search import NICENESS, Target, Worker
-from lsp_server.requests.arguments import Arguments
+from lsp_server.requests.calls import SETTLED_S, CallEdit, Calls
 from lsp_server.requests.model_edits import ModelEdits
 from lsp_server.session import Session
-from lsp_server.suggest.rewritten import Verdict
 from lsp_server.wire import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
 
 _logger = logging.getLogger(__name__)
@@ -106,8 +105,6 @@ class FileSearch:
 
 _HOLD_S = 0.12
 """So long nothing is offered at the end of a new word: its next key cancels the request."""
-_HOLD_NAME_S = 0.5
-"""So long nothing is offered at the end of a declaration's new name: each start of it is a name too."""
 
 
 @attrs.define
@@ -125,6 +122,14 @@ class _Round:
         return not self.recent.is_of_file and (self.taken > 0 or self.recent.examples > 1)
 
 
+@attrs.frozen
+class _Answer:
+    """What was found without a rule for a version of a document, and whether any file was asked for."""
+
+    asked: tuple[int, bool]
+    edit: CallEdit | None
+
+
 class NextEdits:
     """Answers the requests for the next edit of a session."""
 
@@ -133,11 +138,14 @@ class NextEdits:
         self._worker = worker
         self._rules = rules
         self._background = Worker(NICENESS)
-        self._arguments = Arguments(session, worker)
+        self._calls = Calls(session, worker, self._background)
         self._by_model = ModelEdits(session)
-        self._asking_model: asyncio.Task[Verdict | None] | None = None
-        self._by_model_at: str | None = None
-        """The document of the edit that was offered last, if the model gave it."""
+        self._without_rule: asyncio.Task[CallEdit | None] | None = None
+        """The search for what no rule gives."""
+        self._answers: dict[str, _Answer] = {}
+        """The last answer of each document that no rule gave."""
+        self._without_rule_at: str | None = None
+        """The document in which the edit that was offered last was asked for, if no rule gave it."""
         self._round: _Round | None = None
         self._changed: set[str] = set()
         self._ended: set[str] = set()
@@ -173,18 +181,19 @@ class NextEdits:
         """Note that a document changed. What that means is seen when the next edit is asked for."""
         self._changed.add(uri)
         # Each key comes here, so nothing of the model's own files may be called.
-        if self._asking_model is not None:
-            self._asking_model.cancel()
+        if self._without_rule is not None:
+            self._without_rule.cancel()
 
     async def accepted(self, *_: object) -> None:
         """Go on to the next place: the user took the edit that was offered. The text must have it by now."""
         self._follow_changes()
 
     async def dismiss(self, *_: object) -> None:
-        """Offer no place of this rule again in this session; of the model's, nothing more after this edit."""
-        if self._by_model_at is not None:
-            if (snapshot := self._session.documents.snapshot(self._by_model_at)) is not None:
-                self._arguments.refuse(snapshot)
+        """Offer no place of this rule again in this session; without a rule, nothing more after this edit."""
+        if self._without_rule_at is not None:
+            self._calls.refuse()
+            self._answers.pop(self._without_rule_at, None)
+            if (snapshot := self._session.documents.snapshot(self._without_rule_at)) is not None:
                 self._by_model.refuse(snapshot)
         elif self._round is not None:
             self._ended.add(_code_of(self._round.recent))
@@ -195,7 +204,8 @@ class NextEdits:
         self._changed.discard(uri)
         self._undone.pop(uri, None)
         self._left.pop(uri, None)
-        self._arguments.closed(uri)
+        self._answers.pop(uri, None)
+        self._calls.closed(uri)
         self._by_model.closed(uri)
 
     async def close(self) -> None:
@@ -214,9 +224,9 @@ class NextEdits:
             return None
         offset = offset_in(snapshot.source, params.position, self._session.encoding)
         current = self._round or await self._begin(snapshot)
-        self._by_model_at = None
+        self._without_rule_at = None
         if current is None:
-            return await self._found_by_model(snapshot, offset, self._by_model)
+            return await self._found_without_rule(snapshot, offset, params, self._by_model)
         newest = snapshot.edits.newest
         if not current.taken and newest is not None:
             await asyncio.sleep(_hold_s(current.recent, newest, offset))
@@ -228,30 +238,55 @@ class NextEdits:
             self._search(current, snapshot)
             return self._offer(current, uri, snapshot.version, file, place)
         if not params.any_file or not current.may_leave_file:
-            return await self._found_by_model(snapshot, offset, None if current.taken else self._by_model)
+            model = None if current.taken else self._by_model
+            return await self._found_without_rule(snapshot, offset, params, model)
         self._search(current, snapshot)
         found = await current.search.first(lambda other: other != uri)
         return None if found is None or self._is_stale(snapshot, current) else self._elsewhere(current, found)
 
-    async def _found_by_model(self, snapshot: Snapshot, offset: int, model: ModelEdits | None) -> NextEdit | None:
+    async def _found_without_rule(
+        self, snapshot: Snapshot, offset: int, params: NextEditParams, model: ModelEdits | None
+    ) -> NextEdit | None:
         """Return what no rule knows: a call that follows its signature, else what a model for edits offers."""
-
-        async def found() -> Verdict | None:
-            argument = await self._arguments.find(snapshot, offset)
-            return argument if argument is not None or model is None else await model.find(snapshot)
-
-        asking = self._asking_model = asyncio.create_task(found())
-        try:
-            change = await asking
-        finally:
-            if self._asking_model is asking:
-                self._asking_model = None
-        if change is None or not self._session.documents.is_current(snapshot):
+        answer = self._answers.get(snapshot.uri)
+        if answer is None or answer.asked != (snapshot.version, params.any_file) or self._is_gone(answer):
+            searching = self._without_rule = asyncio.create_task(
+                self._search_without_rule(snapshot, offset, params, model)
+            )
+            try:
+                found = await searching
+            finally:
+                if self._without_rule is searching:
+                    self._without_rule = None
+            answer = self._answers[snapshot.uri] = _Answer((snapshot.version, params.any_file), found)
+        call = answer.edit
+        if call is None or not self._session.documents.is_current(snapshot) or self._is_gone(answer):
             return None
-        self._by_model_at = snapshot.uri
-        return self._edit(
-            snapshot.uri, snapshot.version, snapshot.text, Replacement(change.start, change.end, change.text)
-        )
+        self._without_rule_at = snapshot.uri
+        there, edit = call.snapshot, call.edit
+        place = Replacement(edit.start, edit.end, edit.text)
+        return self._edit(there.uri, there.version, there.text, place, call.remaining)
+
+    async def _search_without_rule(
+        self, snapshot: Snapshot, offset: int, params: NextEditParams, model: ModelEdits | None
+    ) -> CallEdit | None:
+        try:
+            call = await self._calls.find(snapshot, offset)
+            if call is None and params.any_file:
+                call = await self._calls.find_elsewhere(snapshot)
+        except MidspanError as error:
+            _logger.warning("no call follows its signature: %s", error)
+            call = None
+        if call is not None or model is None:
+            return call
+        change = await model.find(snapshot)
+        return CallEdit(snapshot, change) if change is not None else None
+
+    def _is_gone(self, answer: "_Answer") -> bool:
+        """Return whether the file of an answer has another text by now."""
+        there = answer.edit.snapshot if answer.edit is not None else None
+        document = self._session.documents.find(there.uri) if there is not None else None
+        return there is not None and document is not None and document.text != there.text
 
     async def _begin(self, snapshot: Snapshot) -> _Round | None:
         newest = snapshot.edits.newest
@@ -353,7 +388,7 @@ class NextEdits:
 def _hold_s(recent: RecentRules, newest: RecentEdit, offset: int) -> float:
     """Return how long nothing is offered, because the word before the cursor may go on."""
     if recent.is_rename and newest.is_behind_word(offset):
-        return _HOLD_NAME_S
+        return SETTLED_S
     return _HOLD_S if newest.is_in_progress(offset) else 0.0
 
 

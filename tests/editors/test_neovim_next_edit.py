@@ -286,3 +286,21 @@ def test_a_call_follows_its_changed_signature_with_the_embedded_model(in_neovim:
         neovim.eventually(lambda: neovim.cursor()[0] == 7, "the cursor is not there")
         neovim.keys("<Tab>")
         neovim.eventually(lambda: "price(cart.items, cart.tax, currency)" in neovim.text(), "the call is not changed")
+
+
+def test_a_call_in_another_file_follows_its_changed_signature(in_neovim: Open, tmp_path: Path) -> None:
+    text = "def price(items, tax):\n    return sum(items) + tax\n"
+    pay = "from cart import price\n\n\ndef pay(cart, currency):\n    total = 0\n"
+    pay += "    return price(cart.items, cart.tax)\n"
+    shop = repository(tmp_path / "shop", {"pay.py": pay})
+    with engine_home(Path(os.environ["MIDSPAN_RUNTIME_DIR"]), "embedded"):
+        settings = {"model": "embedded"}
+        neovim = in_neovim(text, f"{shop.name}/cart.py", setup={"settings": settings, "keymaps": {"accept": "<Tab>"}})
+        neovim.until_ready()
+        neovim.keys("1Gf)i, currency<Esc>")
+        neovim.eventually(lambda: [text for *_, text in drawn(neovim)] == ["  ⇥ next edit: pay.py:6"], "no hint")
+        neovim.keys("<Tab>")
+        eventually_drawn(neovim, (6, 37, ", currency"))
+        neovim.keys("<Tab>")
+        neovim.eventually(lambda: "price(cart.items, cart.tax, currency)" in neovim.text(), "the call is not changed")
+        assert "from cart import price" in neovim.text()

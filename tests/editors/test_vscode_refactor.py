@@ -61,6 +61,11 @@ def price(items, tax|):
 def pay(cart):
     return price(cart.items, cart.tax)
 """
+PAY = """
+def pay(cart, currency):
+    total = 0
+    return price(cart.items, cart.tax)
+"""
 TYPED = ", timeout=10"
 EDITED = APP.replace("|", TYPED)
 PLACE = ".place:not(.following)"
@@ -305,3 +310,33 @@ def test_a_model_for_edits_offers_what_no_rule_knows(window: Workbench, request:
         window.press("Tab")
         eventually(lambda: "price(cart.items, cart.tax, " in window.saved("cart.py"), "the call changed")
     window.close_all()
+
+
+def test_calls_follow_a_changed_signature_in_its_file_and_in_another(
+    window: Workbench, request: pytest.FixtureRequest
+) -> None:
+    own = "def price(items, tax|):\n    return sum(items) + tax\n\n"
+    with kept_on_failure(window, request):
+        window.server.configure(QUIET)
+        (window.server.folder / "pay.py").write_text(f"from cart import price\n\n{PAY}", "utf-8")
+        window.open("cart.py", own + PAY)
+        window.type(", currency")
+        eventually(partial(is_offered, window, 7), "the hint to the call")
+        assert ", currency" in window.decorations()
+        window.press("Tab")
+        eventually(partial(window.cursor_is_at, 7), "the call")
+        window.press("Tab")
+        eventually(lambda: "⇥ next edit, pay.py:6" in window.decorations(), "the call in the other file")
+        window.press("Tab")
+        eventually(lambda: window.texts('.tab.active[data-resource-name="pay.py"]'), "the other file")
+        eventually(lambda: ", currency" in window.decorations(), "the argument there")
+        window.press("Tab")
+        followed = PAY.replace("cart.tax)", "cart.tax, currency)")
+        expected = {
+            "cart.py": own.replace("|", ", currency") + followed,
+            "pay.py": f"from cart import price\n\n{followed}",
+        }
+        eventually(lambda: expected.items() <= saved(window).items(), "both calls changed")
+        assert not window.decorations()
+    window.close_all()
+    (window.server.folder / "pay.py").unlink()

@@ -1,31 +1,9 @@
 """A signature that got or lost a parameter: which calls follow it, where, and which are left alone."""
 
 import pytest
-
-from engine.protocol.messages import changed_part
-from lsp_server.documents.edits import RecentEdits
-from lsp_server.refactor.signatures import SignatureChange, signature_change
+from support.signature_edits import changed, followed
 
 _FAR = "\n\nx = 1\ny = 2\n\n\n"
-
-
-def changed(path: str, text: str, *steps: tuple[str, str]) -> tuple[SignatureChange | None, str]:
-    """Return what edits by hand leave to do, and the text after them."""
-    edits = RecentEdits()
-    for old, new in steps:
-        after = text.replace(old, new, 1)
-        start, end, new_end = changed_part(text, after)
-        edits, text = edits.changed(text, start, end, after, new_end), after
-    return signature_change(edits.all, "", path), text
-
-
-def followed(path: str, text: str, *steps: tuple[str, str]) -> str:
-    """Return the text after edits by hand when all calls have followed, with NEW for what a model would write."""
-    change, text = changed(path, text, *steps)
-    for place in reversed(change.places if change is not None else ()):
-        argument = "NEW" if change is not None and change.is_added else ""
-        text = text[: place.start] + place.before + argument + place.after + text[place.end :]
-    return text
 
 
 @pytest.mark.parametrize(
@@ -43,6 +21,14 @@ def followed(path: str, text: str, *steps: tuple[str, str]) -> str:
         ("(b)", "f(1, 2)", "f(2)"),
         ("(a)", "f(1, b=2)", "f(1)"),
         ("(b)", "f(\n    1,\n    2,\n)", "f(\n    2,\n)"),
+        ("(a, b, c, d)", "f(1, 2)", "f(1, 2, NEW, NEW)"),
+        ("(c, a, d, b)", "f(1, 2)", "f(NEW, 1, NEW, 2)"),
+        ("(a, b, *, c, d)", "f(1, 2)", "f(1, 2, c=NEW, d=NEW)"),
+        ("(c, a)", "f(1, 2)", "f(NEW, 1)"),
+        ("(b, c)", "f(1, 2)", "f(2, NEW)"),
+        ("(b, c)", "f(a=1, b=2)", "f(b=2, c=NEW)"),
+        ("(b, c)", "f(\n    1,\n    2,\n)", "f(\n    2,\n    NEW,\n)"),
+        ("()", "f(1, 2)", "f()"),
     ],
 )
 def test_a_call_gets_or_loses_the_argument_at_its_place(new: str, call: str, wanted: str) -> None:
@@ -62,7 +48,8 @@ def test_a_call_gets_or_loses_the_argument_at_its_place(new: str, call: str, wan
         ("(a, b, c=1)", "f(1, 2)"),
         ("(a, b, *c)", "f(1, 2)"),
         ("(a, b, c", "f(1, 2)"),
-        ("(a, b, c, d)", "f(1, 2)"),
+        ("(a, b, c, d, e)", "f(1, 2)"),
+        ("(a, c, d)", "f(1, 2)"),
         ("(a, c)", "f(1, 2)"),
         ("(a, b, c)", "def f(a):\n    pass\n\n\nf(1, 2)"),
         ("(a)", "f(1,  # why\n  2)"),
@@ -131,6 +118,17 @@ def test_it_is_so_in_other_languages(path: str, head: str, new: str, call: str, 
     assert followed(path, head + gap + call, (old, new)).partition(gap)[2] == wanted
 
 
+def test_a_parameter_that_may_be_a_renamed_one_is_none_of_two_changes() -> None:
+    text = f"def f(a, b):\n    return a{_FAR}f(1, 2)\n"
+    assert followed("a.py", text, ("(a, b)", "(c, b)")) == text.replace("(a, b)", "(c, b)")
+
+
+def test_a_second_parameter_that_comes_later_finds_calls_that_lack_one_or_both() -> None:
+    text = f"def f(a):\n    return a{_FAR}f(1){_FAR}f(2)\n"
+    after = followed("a.py", text, ("f(a)", "f(a, b)"), ("f(1)", "f(1, 5)"), ("(a, b)", "(a, b, c)"))
+    assert after.endswith(f"{_FAR}f(1, 5, NEW){_FAR}f(2, NEW, NEW)\n")
+
+
 def test_calls_that_are_left_are_still_found_after_one_was_taken() -> None:
     text = f"def f(a):\n    return a{_FAR}f(1){_FAR}f(2)\n"
     change, _ = changed("a.py", text, ("f(a)", "f(a, b)"), ("f(1)", "f(1, 5)"))
@@ -147,9 +145,88 @@ def test_it_says_where_a_variable_has_the_name_of_the_parameter() -> None:
     text = f"def f(a):\n    return a{_FAR}def g(b):\n    f(1)\n\n\ndef h(c):\n    f(2)\n    b = c\n"
     change, _ = changed("a.py", text, ("f(a)", "f(a, b)"))
     assert change is not None
-    assert [place.is_bound for place in change.places] == [True, False]
+    assert [call.place.bound for call in change.places] == [(True,), (False,)]
 
 
 def test_line_ends_stay_what_they_are() -> None:
     text = f"def f(a):\n    return a{_FAR}f(\n    1,\n)\n".replace("\n", "\r\n")
     assert "f(\r\n    1,\r\n    NEW,\r\n)" in followed("a.py", text, ("f(a)", "f(a, b)"))
+
+
+_FIELDS_GO = "package m\n\ntype T struct {\n\tA int\n\tB string\n}\n\n\nvar _ = 1\n\n\n"
+_FIELDS_RUST = "struct T {\n    a: i32,\n    b: i32,\n}\n\n\n\n"
+_FIELDS_PYTHON = "@dataclass(frozen=True)\nclass T:\n    a: int\n    b: int\n    n: ClassVar[int] = 0\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "edit", "call", "wanted"),
+    [
+        ("a.py", _FIELDS_PYTHON, ("b: int\n", "b: int\n    c: int\n"), "T(1, 2)", "T(1, 2, NEW)"),
+        ("a.py", _FIELDS_PYTHON, ("b: int\n", "b: int\n    c: int\n"), "T(a=1, b=2)", "T(a=1, b=2, c=NEW)"),
+        ("a.py", _FIELDS_PYTHON, ("    b: int\n", ""), "T(1, 2)", "T(1)"),
+        (
+            "a.py",
+            "@attrs.define(kw_only=True)\nclass T:\n    _a: int = attrs.field()\n",
+            ("_a", "_b: int\n    _a"),
+            "T(a=1)",
+            "T(a=1, b=NEW)",
+        ),
+        ("a.go", _FIELDS_GO, ("\tB", "\tC int\n\tB"), 'var x = T{A: 1, B: "b"}', 'var x = T{A: 1, C: NEW, B: "b"}'),
+        ("a.go", _FIELDS_GO, ("B string\n", "B string\n\tC int\n"), 'var x = &T{1, "b"}', 'var x = &T{1, "b", NEW}'),
+        (
+            "a.go",
+            _FIELDS_GO,
+            ("B string\n", "B string\n\tC int\n"),
+            'var x = T{\n\tA: 1,\n\tB: "b",\n}',
+            'var x = T{\n\tA: 1,\n\tB: "b",\n\tC: NEW,\n}',
+        ),
+        ("a.go", _FIELDS_GO, ("\tA int\n", ""), 'var x = T{A: 1, B: "b"}', 'var x = T{B: "b"}'),
+        (
+            "a.rs",
+            _FIELDS_RUST,
+            ("b: i32,\n", "b: i32,\n    c: i32,\n"),
+            "fn f(b: i32) { T { a: 1, b } }",
+            "fn f(b: i32) { T { a: 1, b, c: NEW } }",
+        ),
+        (
+            "a.rs",
+            _FIELDS_RUST,
+            ("b: i32,\n", "b: i32,\n    c: i32,\n"),
+            "impl T { fn f() { Self { a: 1, b: 2 } } }",
+            "impl T { fn f() { Self { a: 1, b: 2, c: NEW } } }",
+        ),
+    ],
+)
+def test_a_literal_or_a_constructor_follows_the_fields_of_its_type(
+    path: str, head: str, edit: tuple[str, str], call: str, wanted: str
+) -> None:
+    text = head + _FAR.replace("x = 1\ny = 2\n", "") + call + "\n"
+    assert followed(path, text, edit).endswith(f"\n{wanted}\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "edit", "call"),
+    [
+        ("a.py", _FIELDS_PYTHON, ("b: int\n", "b: int\n    c: int = 3\n"), "T(1, 2)"),
+        ("a.py", _FIELDS_PYTHON, ("b: int\n", "b: int\n    c: ClassVar[int]\n"), "T(1, 2)"),
+        ("a.py", _FIELDS_PYTHON.replace("T:", "T(Base):"), ("b: int\n", "b: int\n    c: int\n"), "T(1, 2)"),
+        ("a.py", _FIELDS_PYTHON.partition("\n")[2], ("b: int\n", "b: int\n    c: int\n"), "T(1, 2)"),
+        ("a.go", _FIELDS_GO, ("B string\n", "B string\n\tC int\n"), "var x = T{A: 1}"),
+        ("a.go", _FIELDS_GO, ("B string\n", "B string\n\tC int\n"), "var x = T{}"),
+        ("a.rs", _FIELDS_RUST, ("b: i32,\n", "b: i32,\n    c: i32,\n"), "fn f(t: T) { T { a: 1, ..t } }"),
+    ],
+)
+def test_a_literal_that_leaves_fields_out_and_a_type_with_other_ones_stay(
+    path: str, head: str, edit: tuple[str, str], call: str
+) -> None:
+    text = head + "\n\n\n" + call + "\n"
+    assert followed(path, text, edit) == text.replace(*edit, 1)
+
+
+def test_a_field_of_rust_with_the_variable_of_its_name_is_written_once() -> None:
+    change, _ = changed(
+        "a.rs", f"{_FIELDS_RUST}fn f(b: i32) {{ T {{ a: 1, b }} }}\n", ("b: i32,\n", "b: i32,\n    c: i32,\n")
+    )
+    assert change is not None
+    assert [call.place.written(["c"]) for call in change.places] == [", c"]
+    assert [call.place.written(["d"]) for call in change.places] == [", c: d"]
