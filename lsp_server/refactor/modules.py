@@ -13,11 +13,13 @@ import attrs
 
 from engine.reading import read_text
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.bindings import SCRIPTS, imports_of
+from lsp_server.refactor.bindings import imports_of
 from lsp_server.refactor.declarations import Names, is_member, receiver
 from lsp_server.refactor.grammar import is_access, is_import
-from lsp_server.refactor.pattern import Leaf, Rename, Rule
+from lsp_server.refactor.pattern import Leaf
+from lsp_server.refactor.rule import Rename, Rule
 from lsp_server.refactor.syntax import Node, Syntax, parse
+from lsp_server.refactor.traits import traits_of
 from lsp_server.refactor.uses import Uses, module_path
 
 _GO_MODULE = re.compile(r"^module\s+(\S+)", re.M)
@@ -54,7 +56,7 @@ class Declared:
 
     def is_of(self, language: str) -> bool:
         """Return whether a file of a language can name it."""
-        return language == self.language or (language in SCRIPTS and self.language in SCRIPTS)
+        return language == self.language or (traits_of(language).is_script and traits_of(self.language).is_script)
 
     def located(self, folder: str) -> "Declared":
         """Return the same with its packages. Reads the disk: go.mod, Cargo.toml or __init__.py around the file."""
@@ -75,7 +77,9 @@ def declared_as(leaf: Node, owner: str, syntax: Syntax, path: str) -> Declared:
     """Return what a name declares in its file: `owner` is its type, "" for what belongs to the file."""
     clause = next((one for one in syntax.root.children if one.kind == "package_clause"), None)
     package = clause.children[-1].text if clause is not None else ""
-    exports = frozenset(_exports(owner or leaf.text, syntax)) if syntax.language.id in SCRIPTS else frozenset[str]()
+    exports = (
+        frozenset(_exports(owner or leaf.text, syntax)) if traits_of(syntax.language.id).is_script else frozenset[str]()
+    )
     return Declared(syntax.language.id, path, leaf.text, owner, exports, package)
 
 
@@ -155,7 +159,7 @@ def _imported(what: Declared, syntax: Syntax, path: str) -> Iterator[_Bound]:
             if one.source == what.package and what.package and what.name[:1].isupper():
                 yield _Bound(one.bound, True, part.statement)
             continue
-        is_script = what.language in SCRIPTS
+        is_script = traits_of(what.language).is_script
         if _names_file(one.source, what, path):
             if one.name == "*" or not one.name:
                 is_bound = one.alias if is_script else one.alias or one.source
@@ -170,7 +174,7 @@ def _imported(what: Declared, syntax: Syntax, path: str) -> Iterator[_Bound]:
 
 def _required(what: Declared, syntax: Syntax, path: str) -> Iterator[_Bound]:
     """Yield what a script takes of a module by `require`."""
-    for node in syntax.root.walk() if what.language in SCRIPTS else ():
+    for node in syntax.root.walk() if traits_of(what.language).is_script else ():
         value = node.child("value") if node.kind == "variable_declarator" else None
         found = _REQUIRED.match(value.tokens) if value is not None else None
         name = node.child("name")
@@ -189,7 +193,7 @@ def _required(what: Declared, syntax: Syntax, path: str) -> Iterator[_Bound]:
 def _names_file(source: str, what: Declared, path: str, dots: str = "") -> bool:
     """Return whether the module that an import of the file `path` names is the file of a declaration."""
     declared = module_path(what.path)
-    if what.language in SCRIPTS:
+    if traits_of(what.language).is_script:
         whole = posixpath.normpath(posixpath.join(posixpath.dirname(path), source))
         return source.startswith(".") and module_path(_SCRIPT_ENDING.sub("", whole)) in (declared, what.path)
     relative = dots or source

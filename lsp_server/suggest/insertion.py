@@ -43,8 +43,8 @@ class Odds:
 
 ODDS = Odds({"goes on": 3.4, "same word": 1.7, "ended": -0.5, "none": -1.1}, closes=2.0, sureness=0.9, counted=20)
 DOUBTED = Odds(dict.fromkeys(get_args(Agreement), 2.5), closes=0.0, sureness=2.0, counted=8)
-"""Of a model that is surer than it is right, chosen with Qwen2.5-Coder 0.5B at 150 places of the young packages that may
-choose: 56 % shown, 93 % right. At 150 places of the others 61 % are shown and 91 % right."""
+"""Of a model that is surer than it is right, chosen with Qwen2.5-Coder 0.5B at 150 places of the young packages that
+may choose: 56 % shown, 93 % right. At 150 places of the others 61 % are shown and 91 % right."""
 _LEAST = 1e-6
 _MOST_CHARACTERS = 400
 """The insertion, and the line before and after it."""

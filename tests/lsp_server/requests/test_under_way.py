@@ -70,9 +70,11 @@ async def test_another_key_than_the_models_ends_it(engine: RecordingEngine, edit
         editor.type("~")
         second = asyncio.ensure_future(editor.suggest())
         assert await first == []
-        assert not ticket.cancelled, "its first token may still be right"
+        assert (await editor.command("midspan.status"))["engine"]["cancelled"] == 0, (
+            "its first token may still be right"
+        )
     await second
-    assert ticket.cancelled
+    await eventually(lambda: ticket.cancelled)
     assert engine.asked[-1].prefix.endswith("~")
 
 
