@@ -72,6 +72,7 @@ class UnderWay:
         self._answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # Perhaps nobody waits.
         self._waiters = 0
         self._began = time.perf_counter()
+        self._look_later()  # Its request may be gone before it waits.
 
     @property
     def milliseconds(self) -> float:
@@ -103,7 +104,7 @@ class UnderWay:
             await asyncio.wait({self._answer})  # This does not cancel the fill when the waiter is cancelled.
         finally:
             self._waiters -= 1
-            asyncio.get_running_loop().call_later(_LONELY_S, self._end_if_lonely)
+            self._look_later()
         return None if self._answer.cancelled() else self._answer.result()
 
     def left_of(self, presented: Sequence[Presented]) -> list[Presented]:
@@ -131,6 +132,9 @@ class UnderWay:
     def _end_if_wrong(self) -> None:
         if not self._is_right():
             self.end()
+
+    def _look_later(self) -> None:
+        asyncio.get_running_loop().call_later(_LONELY_S, self._end_if_lonely)
 
     def _end_if_lonely(self) -> None:
         if not self._waiters:
