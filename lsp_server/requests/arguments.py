@@ -19,7 +19,7 @@ _logger = logging.getLogger(__name__)
 _BUDGET_MS = 10_000.0
 _MAX_TOKENS = 24
 _ENDS = frozenset(",;)]}\n")
-_NEXT_LABEL = re.compile(r",?\s*(\w+(=|: ))?$")
+_NEXT_LABEL = re.compile(r"(,|(?<!\s))\s*(\b\w+(=|: ))?$")
 """What is before an argument: it is not there yet while the one before it is filled."""
 
 Ask = Callable[[Snapshot, int], Awaitable[Candidate | None]]

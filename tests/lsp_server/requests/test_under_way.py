@@ -74,7 +74,7 @@ async def test_another_key_than_the_models_ends_it(engine: RecordingEngine, edit
             "its first token may still be right"
         )
     await second
-    await eventually(lambda: ticket.cancelled)
+    await eventually(ticket.result.done)
     assert engine.asked[-1].prefix.endswith("~")
 
 
