@@ -1,7 +1,6 @@
 """A user who types faster than the model answers: a fill goes on while what is typed is what the model writes."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,6 @@ from support.recording_engine import RecordingEngine
 from engine.protocol.confidence import FEWEST_CHARACTERS
 
 pytestmark = pytest.mark.slow
-
-
-@pytest_asyncio.fixture
-async def engine(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RecordingEngine]:
-    monkeypatch.setenv("MIDSPAN_RUNTIME_DIR", str(tmp_path / "runtime"))
-    engine = RecordingEngine(tiny_model)
-    await engine.start()
-    yield engine
-    await engine.stop()
 
 
 async def first_line(editor: Editor) -> str:
