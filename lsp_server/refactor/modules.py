@@ -77,9 +77,8 @@ def declared_as(leaf: Node, owner: str, syntax: Syntax, path: str) -> Declared:
     """Return what a name declares in its file: `owner` is its type, "" for what belongs to the file."""
     clause = next((one for one in syntax.root.children if one.kind == "package_clause"), None)
     package = clause.children[-1].text if clause is not None else ""
-    exports = (
-        frozenset(_exports(owner or leaf.text, syntax)) if traits_of(syntax.language.id).is_script else frozenset[str]()
-    )
+    is_script = traits_of(syntax.language.id).is_script
+    exports = frozenset(_exports(owner or leaf.text, syntax) if is_script else ())
     return Declared(syntax.language.id, path, leaf.text, owner, exports, package)
 
 

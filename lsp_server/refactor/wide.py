@@ -39,8 +39,10 @@ _LIST = re.compile(r"array|list|tuple|dictionary")
 
 @attrs.frozen(eq=False)
 class Widest:
-    """The widest form of a change: its sides, and the nodes that they were made from. `words` say what
-    they have in common."""
+    """The widest form of a change: its sides, and the nodes that they were made from.
+
+    `words` say what its places have in common.
+    """
 
     sides: Sides
     before: Node

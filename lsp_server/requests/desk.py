@@ -15,7 +15,7 @@ from lsp_server.requests.ahead import Ahead
 from lsp_server.session import Session
 from lsp_server.suggest.pipeline import Plan, Presented
 from lsp_server.suggest.restraint import Menu, Restraint
-from lsp_server.suggest.reuse import Reuse
+from lsp_server.suggest.reuse import Reuse, text_between
 from lsp_server.suggest.silence import Silence
 
 
@@ -81,8 +81,7 @@ class UnderWay:
 
     def follow(self, text: str) -> None:
         """Note that the document's text is this now. End the fill if it no longer fits."""
-        fits = len(text) >= len(self.before) + len(self.after) and text.startswith(self.before)
-        typed = text[len(self.before) : len(text) - len(self.after)] if fits and text.endswith(self.after) else None
+        typed = text_between(self.before, self.after, text)
         self.typed = typed if typed is not None and "\n" not in typed else None
         self._end_if_wrong()
 

@@ -15,6 +15,12 @@ _MAX_OFFERS = 8
 """Offers of a document. Each keeps the document's text."""
 
 
+def text_between(before: str, after: str, text: str) -> str | None:
+    """Return what `text` has between its start `before` and its end `after`; None if these are not its own."""
+    fits = len(text) >= len(before) + len(after) and text.startswith(before) and text.endswith(after)
+    return text[len(before) : len(text) - len(after)] if fits else None
+
+
 @attrs.frozen
 class Offer:
     """The texts that were suggested at a cursor, and the document's text before and after it.
@@ -42,13 +48,10 @@ class Offer:
         The text before their place and after the cursor must be unchanged, except for brackets and quotes that the
         editor closed by itself. Then a text ends where it would close them.
         """
-        text = snapshot.text
-        if not text.startswith(self.before) or not text.endswith(self.after):
+        between, at = text_between(self.before, self.after, snapshot.text), offset - len(self.before)
+        if between is None or not 0 <= at <= len(between):
             return []
-        start, end = len(self.before), len(text) - len(self.after)
-        if not start <= offset <= end:
-            return []
-        typed, closed = text[start:offset], text[offset:end]
+        typed, closed = between[:at], between[at:]
         rests: list[str] = []
         for suggestion in self.texts:
             if suggestion.startswith(typed):
