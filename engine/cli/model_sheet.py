@@ -15,7 +15,7 @@ from engine.cli.console import out
 from engine.errors import ModelError
 from engine.json_file import read_json
 from engine.library import store
-from engine.library.catalog import CatalogModel, catalog
+from engine.library.catalog import FAMILIES, CatalogModel, catalog
 from engine.library.device_memory import ALLOWANCE, BYTES_PER_PARAMETER, DeviceMemory, Verdict, bytes_needed, gigabytes
 from engine.library.gguf_file import is_gguf
 from engine.library.packed_weights import packed_files
@@ -27,8 +27,8 @@ from engine.memory.mixing_network import MixingNetwork, own_mixing_of
 from engine.models.left_to_right.doubt import DOUBT, fitted_doubt_of
 
 if TYPE_CHECKING:
+    from engine.models.kind import Runtime
     from engine.models.left_to_right.load import GgufFacts
-    from engine.models.load import Runtime
 
 
 @attrs.frozen
@@ -197,7 +197,7 @@ def _planned(known: CatalogModel) -> str:
     """Return what runs a model once it is pulled."""
     if known.file:
         return KERNEL
-    return "the kernel on a processor, torch on a GPU" if known.architecture in _IN_KERNEL else "torch"
+    return "the kernel on a processor, torch on a GPU" if FAMILIES[known.family].in_kernel else "torch"
 
 
 def _reads(reads_suffix: bool | None) -> str:
@@ -224,8 +224,6 @@ def _architecture(folder: Path) -> str:
 
 
 KERNEL = "the kernel, on the processor, without torch"
-_IN_KERNEL = ("Qwen2", "Qwen3")
-"""Architectures of the catalog's safetensors that the kernel runs. LLaDA is a Llama by other names."""
 
 
 def gguf_of(model: str) -> Path | None:

@@ -8,7 +8,7 @@ import torch
 from support.sources import source_paths
 from tokenizers import Tokenizer, decoders, models, normalizers, trainers
 
-from engine.models import diffusion_gemma
+from engine.models.diffusion_gemma.loading import load
 from engine.models.diffusion_gemma.model import DiffusionGemmaModel
 
 ROOT = Path(__file__).parent.parent.parent
@@ -96,4 +96,4 @@ def stock_model(folder: Path) -> Any:
 def exact_family(folder: Path) -> DiffusionGemmaModel:
     """Load the checkpoint as the engine does, but always in fp32, so that tests can compare results exactly."""
     config = json.loads((folder / "config.json").read_text())
-    return diffusion_gemma.load(folder, config, 1, torch.device("cpu"), "fp32")
+    return load(folder, config, 1, torch.device("cpu"), "fp32")

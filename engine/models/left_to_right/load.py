@@ -27,6 +27,7 @@ from engine.models.embedded.numpy_pass import HostPass
 from engine.models.embedded.runner import HostRunner, KernelPass, Runner, host_pass, kernel_digest, kernel_paths
 from engine.models.embedded.shape import Shape
 from engine.models.embedded.weights import Weights
+from engine.models.kind import device_of
 from engine.models.left_to_right.doubt import doubt_of
 from engine.models.left_to_right.family import family_of_header, shape_of_config, shape_of_header
 from engine.models.left_to_right.file_weights import FileWeights
@@ -209,6 +210,13 @@ def folder_obstacle(checkpoint: Checkpoint) -> str:
     except ModelError as error:
         return str(error)
     return "" if _weight_files(checkpoint) else "there are no safetensors"
+
+
+def kernel_obstacle(checkpoint: Checkpoint, device: str) -> str:
+    """Return why the kernel does not run a folder's network on a device of this machine; "" if it does."""
+    if not kernel_paths():
+        return "no kernel was built"
+    return folder_obstacle(checkpoint) or ("" if device_of(device) == "cpu" else "there is a GPU")
 
 
 def folder_shape(checkpoint: Checkpoint) -> Shape | None:

@@ -60,18 +60,14 @@ _QWEN2 = attrs.evolve(OPEN_DCODER, name=QWEN_FIM)
 
 
 def load(
-    folder: Path,
-    config: object,
+    checkpoint: Checkpoint,
     threads: int,
     device: torch.device,
     load_drafter: LoadModel,
     precision: PrecisionSetting = "auto",
 ) -> QwenFimModel:
-    """Load the model in `folder`, and its drafter with `load_drafter`. `config` is its config.json.
-
-    Raises ModelError with one line.
-    """
-    checkpoint = Checkpoint.of(folder, config)
+    """Load the model in a folder, and its drafter with `load_drafter`. Raises ModelError with one line."""
+    folder = checkpoint.folder
     if (model_type := checkpoint.config.get("model_type")) not in _QWEN2.model_types:
         raise ModelError(
             f"the model in {folder} is said to be of family {QWEN_FIM}, but its config.json has "

@@ -167,41 +167,50 @@ QWEN_FIM = "qwen-fim"
 MASKED_FAMILIES = {family.name: family for family in (DREAM, DREAMON, DIFFUCODER, OPEN_DCODER, DLLM_QWEN, LLADA, CODA)}
 
 
+def said_family(checkpoint: Checkpoint) -> str:
+    """Return the family that midspan.json or the catalog says; "" if neither does."""
+    known = known_model(checkpoint.folder)
+    return checkpoint.notes.family or ("" if known is None else known.family)
+
+
 def reads_left_to_right(checkpoint: Checkpoint) -> bool:
     """Return whether a checkpoint is Qwen itself, or is named so. Raises ModelError if its folder is damaged."""
-    known = known_model(checkpoint.folder)
-    if name := checkpoint.notes.family or ("" if known is None else known.family):
+    if name := said_family(checkpoint):
         return name == QWEN_FIM
     return checkpoint.config.get("model_type") == "qwen2" and not _has_mask(checkpoint)
 
 
 def denoises(checkpoint: Checkpoint) -> bool:
     """Return whether a checkpoint is a masked model by its catalog entry or its files. Raises ModelError if damaged."""
-    known = known_model(checkpoint.folder)
-    if name := checkpoint.notes.family or ("" if known is None else known.family):
-        return name != QWEN_FIM
+    if name := said_family(checkpoint):
+        return name in MASKED_FAMILIES
     masked_types = {each for family in MASKED_FAMILIES.values() for each in family.model_types}
     return _has_mask(checkpoint) or checkpoint.config.get("model_type") in masked_types - {"qwen2"}
 
 
 def family_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> ModelFamily:
     """Return the family of a checkpoint. Raises ModelError if it is unknown, or contradicts config.json."""
-    known = known_model(checkpoint.folder)
-    name = checkpoint.notes.family or ("" if known is None else known.family)
+    name = said_family(checkpoint)
     model_type = checkpoint.config.get("model_type")
     family = MASKED_FAMILIES.get(name) if name else _by_files(checkpoint, tokenizer)
     if family is None:
-        said = f"of family {name!r}" if name else f"of model_type {model_type!r}"
-        remedy = f'or set "family" in {NOTES} there to one of {", ".join((*MASKED_FAMILIES, QWEN_FIM))}'
-        raise ModelError(
-            f"the model in {checkpoint.folder} is {said}, which is not supported; use another model, {remedy}"
-        )
+        raise unknown_family(checkpoint)
     if model_type not in family.model_types:
         raise ModelError(
             f"the model in {checkpoint.folder} is said to be of family {family.name}, but its config.json has "
             f"model_type {model_type!r} and not {' or '.join(family.model_types)}"
         )
     return family
+
+
+def unknown_family(checkpoint: Checkpoint) -> ModelError:
+    """Return the error for a checkpoint of a family that is not known."""
+    name = said_family(checkpoint)
+    said = f"of family {name!r}" if name else f"of model_type {checkpoint.config.get('model_type')!r}"
+    remedy = f'or set "family" in {NOTES} there to one of {", ".join((*MASKED_FAMILIES, QWEN_FIM))}'
+    return ModelError(
+        f"the model in {checkpoint.folder} is {said}, which is not supported; use another model, {remedy}"
+    )
 
 
 def _by_files(checkpoint: Checkpoint, tokenizer: Tokenizer) -> ModelFamily | None:

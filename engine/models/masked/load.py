@@ -1,7 +1,5 @@
 """Loads a masked model from the folder of a released checkpoint."""
 
-from pathlib import Path
-
 import torch
 from tokenizers import Tokenizer
 
@@ -79,15 +77,14 @@ tokens take a 0.5B model half a second on a CPU."""
 
 
 def load(
-    folder: Path,
-    config: object,
+    checkpoint: Checkpoint,
     threads: int,
     device: torch.device,
     precision: PrecisionSetting = "auto",
     on_stage: OnStage = lambda stage: None,
 ) -> MaskedModel:
-    """Load the model in `folder`. `config` is its config.json. Raises ModelError with one line."""
-    checkpoint = Checkpoint.of(folder, config)
+    """Load the model in a folder. Raises ModelError with one line."""
+    folder = checkpoint.folder
     tokenizer = tokenizer_of(checkpoint)
     family = family_of(checkpoint, tokenizer)
     special_tokens = special_tokens_of(checkpoint, family, tokenizer)

@@ -14,7 +14,7 @@ import pytest
 from engine.cli import doctor
 from engine.library.catalog import DEFAULT_BUDGET_MS, answer_on, answers_on, catalog
 from engine.library.device_memory import DeviceMemory, _gpu_speeds, machine_memory, with_measured_speed
-from engine.models.load import _device
+from engine.models.kind import device_of
 
 GB = 1_000_000_000
 
@@ -125,7 +125,7 @@ def test_a_driver_whose_gpu_torch_does_not_see_is_said_in_the_log_and_by_doctor(
     if torch.cuda.is_available():
         pytest.skip("torch sees a GPU here")
     with caplog.at_level(logging.WARNING):
-        assert _device("auto") == "cpu"
+        assert device_of("auto") == "cpu"
     assert "torch sees no GPU" not in caplog.text
     assert "sees no GPU, so larger models run on the processor; install the build" in caplog.text
     check = doctor.torch()
