@@ -154,8 +154,9 @@ def test_a_missing_server_is_told_of_with_what_to_do(in_neovim: Open) -> None:
     assert "midspan setup neovim" in neovim.text()
 
 
-def test_status_and_log_can_be_read(neovim: Neovim, ready_line: str) -> None:
-    neovim.keys("<Esc>")
+def test_status_and_log_can_be_read(in_neovim: Open, ready_line: str) -> None:
+    neovim = in_neovim()
+    neovim.until_ready()
     neovim.nvim.command("Midspan status")
     said = neovim.eventually(neovim.messages, "nothing is said")
     assert said[0] == f"state    {ready_line}"

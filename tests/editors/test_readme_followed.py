@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from code_server import CodeServer, what_is_missing
 from fresh_clone import FreshClone, commands_after
+from support.browser_driver import eventually
 from support.lsp_editor import PATIENCE_S, engine_home
 from vscode_typing import type_until_ghost
 from vscode_window import OUT
@@ -33,6 +34,8 @@ return mark and mark[4].virt_text[1][1] or vim.NIL
 """
 MISSING = what_is_missing()
 MOST_COMMANDS = 3
+INSTALLS_S = 300.0
+"""pip fetches the server's packages."""
 KNOWN = "".join(f"def {name}_value(numbers):\n    return numbers[0]\n\n\n" for name in ("first", "second", "third"))
 BEGUN, REST = f"{KNOWN}def fourth_value(numbers):\n    ", "return numbers"
 """What is typed until a suggestion is shown."""
@@ -68,7 +71,7 @@ def test_vs_code_from_a_clone_to_an_accepted_suggestion(server: CodeServer, clon
     try:
         window.open_first("first.py")
         window.press_button("Install")
-        window.wait_for_status("ready")
+        eventually(lambda: window.shows("ready"), "the status item showing ready", INSTALLS_S)
         window.open("area.py", f"{BEGUN}|\n")
         typed, ghost = type_until_ghost(window, REST)
         clone.seconds.append(time.monotonic() - start)
