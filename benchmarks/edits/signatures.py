@@ -72,18 +72,10 @@ def _opened(path: str, text: str) -> tuple[Documents, str]:
     return documents, uri
 
 
-class _Patient(Snapshot):
-    """A version whose trials have time to be parsed: on a busy machine the editor's 50 ms would leave offers out."""
-
-    def replaced(self, start: int, end: int, text: str, seconds: float = _PATIENCE_S) -> Snapshot:
-        """Return the version with another text, as Snapshot does."""
-        return super().replaced(start, end, text, max(seconds, _PATIENCE_S))
-
-
 def _snapshot(documents: Documents, uri: str) -> Snapshot:
     snapshot = documents.snapshot(uri)
     assert snapshot is not None
-    return _Patient(**attrs.asdict(snapshot, recurse=False))
+    return snapshot
 
 
 def _parameters(path: str, text: str) -> Iterator[tuple[int, int]]:

@@ -12,7 +12,7 @@ from itertools import accumulate
 import attrs
 
 from engine.protocol.messages import Candidate, changed_part, plain
-from lsp_server.documents.edits import RecentEdit
+from lsp_server.documents.edits import MOST_PARSED, RecentEdit
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import errors
 from lsp_server.suggest.region import Region, changed_words, names_of
@@ -20,7 +20,9 @@ from lsp_server.suggest.region import Region, changed_words, names_of
 _MERGE_MARKS = ("<<<<<<< ", "\n=======\n", ">>>>>>> ")
 _MOST_REVERSED = 0.5
 """A change of which this part takes back what the user just did is none."""
-_PARSE_S = 0.05
+_PARSE_S = 1.0
+"""It never takes that long: the tree of the text before is edited, and MOST_PARSED bounds the text. A shorter one would
+lose right changes where others have the processor."""
 
 
 @attrs.frozen
@@ -148,8 +150,10 @@ def _lost(before: str, after: str) -> int:
 
 def worse(snapshot: Snapshot, change: Verdict) -> str:
     """Return whether the document parses worse with a change, or only its comments differ."""
+    if snapshot.tree is None or len(snapshot.text) + len(change.text) > MOST_PARSED:
+        return "no tree"
     after = snapshot.replaced(change.start, change.end, change.text, _PARSE_S)
-    if snapshot.tree is None or after.tree is None:
+    if after.tree is None:
         return "no tree"
     if len(errors(after.tree.root_node)) > len(errors(snapshot.tree.root_node)):
         return "syntax"

@@ -1,13 +1,15 @@
 """The next edit by a model: which parts it may rewrite after an edit, and which of its changes are offered."""
 
+import attrs
 import pytest
 from lsprotocol import types
 
 from engine.protocol.messages import Candidate, changed_part
+from lsp_server.documents.edits import MOST_PARSED
 from lsp_server.documents.store import Documents, Snapshot, position_in
 from lsp_server.requests.model_edits import rewrite_of
 from lsp_server.suggest.region import MOST_LINES, Region, past_edits, regions_of
-from lsp_server.suggest.rewritten import EditPrice, Verdict, asked_text, verdicts
+from lsp_server.suggest.rewritten import EditPrice, Verdict, asked_text, verdicts, worse
 
 CODE = """\
 def load(path):
@@ -156,3 +158,10 @@ def test_a_last_line_without_an_end_stays_without() -> None:
 
 def test_without_a_tree_nothing_is_asked() -> None:
     assert regions_of(edited("load path\nload path\n", ("path", "file"), path="notes.txt")) == []
+
+
+def test_a_text_is_bounded_by_its_length_and_not_by_how_busy_the_machine_is(signature: Snapshot) -> None:
+    call = signature.text.index("load(args")
+    change = Verdict(call, call, "")
+    longer = attrs.evolve(change, text="x" * MOST_PARSED)
+    assert (worse(signature, change), worse(signature, longer)) == ("", "no tree")
