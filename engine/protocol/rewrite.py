@@ -1,4 +1,4 @@
-"""What a fill says that rewrites a part of a file instead of filling a hole: the region, and the edits before it."""
+"""What a fill says that rewrites a part of a file instead of filling a hole: the region, and what is known of it."""
 
 import attrs
 
@@ -14,6 +14,15 @@ class PastEdit:
 
 
 @attrs.frozen
+class Report:
+    """What a compiler or linter says in the editor of a line of the region. `line` counts in the file, from 1."""
+
+    line: int
+    code: str
+    message: str
+
+
+@attrs.frozen
 class Rewrite:
     """Asks for a region of a file as it is after the user's next edit. Around it are the fill's prefix and suffix.
 
@@ -25,3 +34,4 @@ class Rewrite:
     cursor: int = -1
     kept: int = 0
     edits: list[PastEdit] = attrs.field(factory=list)
+    reports: list[Report] = attrs.field(factory=list)
