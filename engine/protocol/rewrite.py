@@ -2,6 +2,8 @@
 
 import attrs
 
+_MERGE_MARKS = ("<<<<<<< ", "\n=======\n", ">>>>>>> ")
+
 
 @attrs.frozen
 class PastEdit:
@@ -35,3 +37,8 @@ class Rewrite:
     kept: int = 0
     edits: list[PastEdit] = attrs.field(factory=list)
     reports: list[Report] = attrs.field(factory=list)
+
+
+def has_merge_marks(text: str) -> bool:
+    """Return whether a text is in the middle of a merge, or a model wrote it so: no region is, and no change."""
+    return any(mark in f"\n{text}" for mark in _MERGE_MARKS)

@@ -12,12 +12,12 @@ from itertools import accumulate
 import attrs
 
 from engine.protocol.messages import Candidate, changed_part, plain
+from engine.protocol.rewrite import has_merge_marks
 from lsp_server.documents.edits import MOST_PARSED, RecentEdit
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import errors
 from lsp_server.suggest.region import Region, changed_words, names_of
 
-_MERGE_MARKS = ("<<<<<<< ", "\n=======\n", ">>>>>>> ")
 _MOST_REVERSED = 0.5
 """A change of which this part takes back what the user just did is none."""
 _PARSE_S = 1.0
@@ -52,7 +52,7 @@ def asked_text(snapshot: Snapshot, region: Region) -> str | None:
     """Return the text of a region as a model gets it; None where it must not be rewritten at all."""
     text = snapshot.text[region.start : region.end].replace("\r\n", "\n")
     text = text if text.endswith("\n") else f"{text}\n"
-    is_odd = "\r" in text or plain(text) != text or any(mark in f"\n{text}" for mark in _MERGE_MARKS)
+    is_odd = "\r" in text or plain(text) != text or has_merge_marks(text)
     return None if is_odd else text
 
 
@@ -110,7 +110,7 @@ def _why_not(snapshot: Snapshot, region: Region, change: Verdict, before: str, a
         return "formatting"
     if change.start < region.free or change.end > region.end:
         return "outside"
-    if any(mark in f"\n{after}" for mark in _MERGE_MARKS):
+    if has_merge_marks(after):
         return "marks"
     gone, come = changed_words(before, after)
     if _reversal(edits, gone, come) >= _MOST_REVERSED:
