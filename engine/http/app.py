@@ -88,10 +88,8 @@ class App:
     def __init__(
         self, links: Links, rules: Rules, next_edit: NextEdit = no_next_edit, edits: Links | None = None
     ) -> None:
-        """`next_edit` repeats the user's last edit in a region that a client wants rewritten.
-
-        edits: the way to a model for edits, which is asked where there is nothing to repeat.
-        """
+        """`next_edit` repeats the user's last edit in a region that a client wants rewritten; `edits` leads to a model
+        for edits, which is asked where there is nothing to repeat."""
         self._links, self._rules, self._next_edit, self._edits = links, rules, next_edit, edits
         self._shares = Shares(rules.limits)
         self._team = Team(links)
@@ -218,12 +216,9 @@ class App:
         except MidspanError as error:
             _log.warning("no region is rewritten: %s", error)
             return None
-        self._note(visit, filled)
-        return filled
-
-    def _note(self, visit: _Visit, filled: Filled) -> None:
         visit.filled = filled
         self.metrics.filled(filled)
+        return filled
 
     async def _fill(self, fill: Fill, visit: _Visit, on_progress: Callable[[Progress], None] | None = None) -> Filled:
         owner = visit.owner
@@ -231,7 +226,8 @@ class App:
             fill, on_progress = without_crlf(fill), on_progress and partial(_crlf_progress, on_progress)
         filled = await self._links.fill(owner, attrs.evolve(fill, scope=scope_of(owner)), on_progress)
         filled = with_crlf(filled) if converts else filled
-        self._note(visit, filled)
+        visit.filled = filled
+        self.metrics.filled(filled)
         return filled
 
     async def _stream(self, exchange: Exchange, refusal: Refusal, receive: Receive, send: Send, visit: _Visit) -> None:

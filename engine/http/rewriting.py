@@ -10,6 +10,8 @@ from engine.protocol.rewrite import PastEdit, Rewrite, has_merge_marks
 EDITS = "edits"
 """Contexts of rewrites are kept apart from those of fills, where one model does both: the end of their scope."""
 _MOST_TOKENS, _MOST_NEW_TOKENS = 2048, 64
+_BUDGET_MS = 60_000.0
+"""Half of a region is none, so the client says when it has waited enough: it closes the connection."""
 
 
 @attrs.frozen
@@ -48,6 +50,7 @@ class Rewriting:
             extent="lines",
             max_tokens=min(_MOST_TOKENS, len(region) // 2 + _MOST_NEW_TOKENS),
             memory="off",
+            budget_ms=_BUDGET_MS,
             rewrite=Rewrite(region, cursor, edits=[*self.edits]),
         )
 
