@@ -20,6 +20,8 @@ from lsp_server.suggest.region import Region, changed_words, names_of
 
 _MOST_REVERSED = 0.5
 """A change of which this part takes back what the user just did is none."""
+_MOST_REPLACED, _LEAST_KEPT = 12, 0.5
+"""Of lines with more words and signs than that, a change keeps this part: else it is another text in their place."""
 _PARSE_S = 1.0
 """It never takes that long: the tree of the text before is edited, and MOST_PARSED bounds the text. A shorter one would
 lose right changes where others have the processor."""
@@ -119,6 +121,8 @@ def _why_not(snapshot: Snapshot, region: Region, change: Verdict, before: str, a
         _lost(one.before[one.start : one.old_end], one.after[one.start : one.end]) for one in edits
     ):
         return "deletion"
+    if _is_another(before, after):
+        return "another text"
     if not names_of(snapshot, edits[-1]) & {*_words_of(before), *_words_of(after)}:
         return "other names"
     return worse(snapshot, change)
@@ -141,6 +145,12 @@ def _reversal(edits: Sequence[RecentEdit], gone: Sequence[str], come: Sequence[s
         was, now = Counter(lost) - Counter(new), Counter(new) - Counter(lost)
         worst = max(worst, (taken & now).total() + (put & was).total())
     return worst / size
+
+
+def _is_another(before: str, after: str) -> bool:
+    """Return whether a change puts other lines in the place of some, instead of changing these."""
+    old, new = Counter(_words_of(before)), Counter(_words_of(after))
+    return old.total() > _MOST_REPLACED and (old & new).total() < _LEAST_KEPT * old.total()
 
 
 def _lost(before: str, after: str) -> int:
