@@ -92,7 +92,7 @@ class RelatedSearch:
         others = sorted((one.uri, one.version) for one in self._session.documents.all() if one.uri != snapshot.uri)
         key = (snapshot.uri, names, used, tuple(others))
         if self._known is None or self._known.key != key:
-            self._known = _Known(key, _chosen(await self._found(snapshot, names, used)))
+            self._known = _Known(key, snippets_of(await self._found(snapshot, names, used)))
         return self._known.snippets
 
     async def _found(self, snapshot: Snapshot, names: tuple[str, ...], used: tuple[str, ...]) -> list[RelatedCode]:
@@ -111,7 +111,7 @@ class RelatedSearch:
         return found
 
 
-def _chosen(found: Sequence[RelatedCode]) -> list[Snippet]:
+def snippets_of(found: Sequence[RelatedCode]) -> list[Snippet]:
     """Return the code that is read: declarations come first, because all uses of a name say much the same."""
     chosen, room = list[Snippet](), _MOST_CHARACTERS
     for one in sorted(found, key=lambda one: not one.declares)[:_MOST_RELATED]:
