@@ -48,7 +48,7 @@ class Rewriting:
             prefix=above,
             suffix=below,
             extent="lines",
-            max_tokens=min(_MOST_TOKENS, len(region) // 2 + _MOST_NEW_TOKENS),
+            max_tokens=min(_MOST_TOKENS, len(region) + _MOST_NEW_TOKENS),
             memory="off",
             budget_ms=_BUDGET_MS,
             rewrite=Rewrite(region, cursor, edits=[*self.edits]),

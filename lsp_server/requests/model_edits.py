@@ -36,7 +36,8 @@ _SCOPE = "edits"
 """Contexts of rewrites are kept apart from those of fills: each would push the other out."""
 _BUDGET_MS = 10_000.0
 """A region's longest time. The next key ends it long before."""
-_MOST_NEW_TOKENS = 48
+_MOST_NEW_TOKENS = 64
+"""Besides one for each character: some models have a token for each digit."""
 _PAUSE_S, _SETTLED_S = 0.1, 0.4
 """So long after the request nothing is read, and nothing is asked: whoever types on has not finished the edit."""
 _MOST_FILES, _MOST_SECONDS, _CHUNK = 400, 0.6, 16
@@ -233,7 +234,7 @@ def rewrite_of(
         snippets=list(related),
         extent="lines",
         budget_ms=_BUDGET_MS,
-        max_tokens=min(2048, len(text) // 2 + _MOST_NEW_TOKENS),
+        max_tokens=min(2048, len(text) + _MOST_NEW_TOKENS),
         memory="off",
         ahead=True,
         scope=_SCOPE,
