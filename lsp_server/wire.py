@@ -37,6 +37,8 @@ NEXT_EDIT = "textDocument/copilotInlineEdit"
 NEXT_EDIT_SHOWN = "textDocument/didShowInlineEdit"
 NEXT_EDIT_ACCEPTED = "midspan.nextEditAccepted"
 NEXT_EDIT_DISMISSED = "midspan.nextEditDismissed"
+# The server asks the editor for a document's errors and warnings, if capabilities.experimental has midspanDiagnostics.
+DIAGNOSTICS = "midspan/diagnostics"
 
 ActionName = Literal["repeat", "stubs", "annotations", "docstrings", "refill", "paste"]
 ScopeName = Literal["selection", "file", "workspace"]
@@ -278,6 +280,14 @@ class ApplyResult:
     """Whether the edit was applied, and one line for the user: what was changed, or why nothing was."""
 
     applied: bool
+    message: str
+
+
+@attrs.frozen
+class EditorReport:
+    """What a compiler or linter says in the editor of a line, which counts from 0."""
+
+    line: int
     message: str
 
 

@@ -2,8 +2,8 @@
 
 Run it as `python benchmarks/edits/next_edits.py REPOSITORY... --model FILE.gguf`. From the history of each bare
 repository come commits with several changes of one file: the first is made, and the next is asked for. An offer is
-right if it makes lines as the author left them. Beside it: the rule alone, and commits in which nothing follows. No
-code of a repository is kept.
+right if it makes lines as the author left them. Beside it: the rule alone, commits in which nothing follows, and how
+often an offer brings the text nearer to what it was before the change. No code of a repository is kept.
 """
 
 import sys
@@ -25,24 +25,22 @@ import attrs
 import typer
 from lsprotocol import types
 
-from engine.fill.draft_planner import PassTimer
-from engine.fill.stream import StreamModel
-from engine.models.load import load
-from engine.protocol.messages import Filled
-from engine.schedule.caches import ContextCache
-from engine.schedule.job import Job
-from engine.schedule.warm_up import time_passes
+from benchmarks.edits.rewriting_speed import BUDGET_MS, Rewriter, lines_of
+from engine.errors import MidspanError
+from engine.protocol.messages import Snippet
 from lsp_server.documents.store import Documents, Snapshot
 from lsp_server.refactor.recent import recent_places
-from lsp_server.requests.model_edits import rewrite_of
-from lsp_server.suggest.region import regions_of
+from lsp_server.refactor.related_code import EditedFile, related_code
+from lsp_server.refactor.search import Target
+from lsp_server.requests.model_edits import rewrite_of, snippets_of
+from lsp_server.suggest.region import names_of, regions_of, used_in
 from lsp_server.suggest.rewritten import EditPrice, verdicts
 
 _ENDINGS = (".py", ".go", ".rs", ".ts", ".js", ".java", ".cc", ".php")
 _MOST_CHARACTERS, _MOST_LINES, _MOST_HUNKS = 60_000, 6, 6
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _WORD = re.compile(r"[^\W\d]\w+")
-_CACHE_BYTES = 256 * 1024 * 1024
+_MOST_RELATED_FILES = 40
 
 
 @attrs.frozen
@@ -58,7 +56,7 @@ class Hunk:
 class Case:
     """A file before a commit, and the commit's changes of it."""
 
-    repository: str
+    repository: Path
     commit: str
     path: str
     text: str
@@ -77,14 +75,11 @@ def _git(repository: Path, *arguments: str) -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
-def cases_of(repository: Path, most: int, follow_ups: range, seed: int) -> Iterator[Case]:
+def cases_of(repository: Path, follow_ups: range, seed: int) -> Iterator[Case]:
     """Yield cases of a repository whose number of changes is in a range, at random."""
     commits = _git(repository, "log", "--no-merges", "--format=%H", "-n", "3000", "HEAD").split()
     random.Random(seed).shuffle(commits)
-    found = 0
     for commit in commits:
-        if found == most:
-            return
         names = _git(repository, "diff-tree", "--no-commit-id", "--name-only", "-r", "--diff-filter=M", commit).split(
             "\n"
         )
@@ -95,9 +90,22 @@ def cases_of(repository: Path, most: int, follow_ups: range, seed: int) -> Itera
             if (case := _case(repository, commit, path)) is not None and len(case.hunks) in follow_ups:
                 if len(case.hunks) > 1 and not _shares_name(case):
                     continue
-                found += 1
                 yield case
                 break
+
+
+def spread(repositories: Sequence[Path], most: int, follow_ups: range, seed: int) -> list[Case]:
+    """Return so many cases of several repositories, as evenly as they have them."""
+    left = [cases_of(one, follow_ups, seed) for one in repositories]
+    found: list[Case] = []
+    while left and len(found) < most:
+        for one in [*left]:
+            case = next(one, None)
+            if case is None:
+                left.remove(one)
+            else:
+                found.append(case)
+    return found[:most]
 
 
 def _shares_name(case: Case) -> bool:
@@ -132,11 +140,7 @@ def _case(repository: Path, commit: str, path: str) -> Case | None:
             return None
         hunks.append(Hunk(start, start + old, new))
     is_code = bool(hunks) and any(line.strip() for line in hunks[0].new) and hunks[0].end > hunks[0].start
-    return (
-        Case(repository.parent.name, commit, path, text, tuple(hunks))
-        if is_code and len(hunks) <= _MOST_HUNKS
-        else None
-    )
+    return Case(repository, commit, path, text, tuple(hunks)) if is_code and len(hunks) <= _MOST_HUNKS else None
 
 
 def snapshot_after_first(case: Case) -> Snapshot:
@@ -161,6 +165,36 @@ def is_right(case: Case, before: str, after: str) -> bool:
     return not (come - (left - old)) and not (gone - (old - left)) and bool(come or gone)
 
 
+def is_undoing(case: Case, before: str, after: str) -> bool:
+    """Return whether an offer brings a text nearer to what it was before the first change."""
+    first, now, then = (Counter(text.splitlines()) for text in (case.text, before, after))
+    return ((first - then) + (then - first)).total() < ((first - now) + (now - first)).total()
+
+
+def related_of(case: Case, snapshot: Snapshot) -> list[Snippet]:
+    """Return the code of other files that the model reads; of those with one of the words, as git finds them."""
+    names, used = names_of(snapshot, snapshot.edits.all[-1]), used_in(snapshot.edits.all[-1])
+    words = [argument for word in sorted(names | used) if len(word) > 1 for argument in ("-e", word)]
+    commit, ending = f"{case.commit}^", f"*{Path(case.path).suffix}"
+    try:
+        paths = _git(case.repository, "grep", "-lwF", *words, commit, "--", ending).split() if words else []
+    except subprocess.CalledProcessError:  # no file has one
+        paths = []
+    near = sorted((one.partition(":")[2] for one in paths), key=lambda one: _distance(one, case.path))
+    texts = ((one, _git(case.repository, "show", f"{commit}:{one}")) for one in near[:_MOST_RELATED_FILES])
+    edited = EditedFile(snapshot.text, "", case.path, "", tuple(sorted(names)), tuple(sorted(used)))
+    return snippets_of(related_code(edited, [Target("", one, text) for one, text in texts if one != case.path]))
+
+
+def _distance(path: str, other: str) -> int:
+    shared = 0
+    for one, two in zip(path.split("/"), other.split("/"), strict=False):
+        if one != two:
+            break
+        shared += 1
+    return path.count("/") + other.count("/") - 2 * shared
+
+
 @attrs.define
 class Outcome:
     """What was offered after a case's first change. reasons: of the changes that were not offered."""
@@ -168,61 +202,54 @@ class Outcome:
     commit: str
     offered: str | None = None
     right: bool = False
+    undoes: bool = False
     ms: float = 0.0
     tokens: int = 0
     passes: int = 0
     regions: int = 0
+    related: int = 0
     reasons: list[str] = attrs.field(factory=list)
     likely: list[tuple[bool, float, float, str]] = attrs.field(factory=list)
     """Each change but for its price: whether it is right, its mean, its least, and what else is wrong with it."""
 
 
 class Asker:
-    """A model that rewrites in this process, without the wait for other work of a scheduler."""
+    """A model for edits, asked as the language server asks it. with_related: whether it reads code of other files."""
 
-    def __init__(self, model: Path, threads: int) -> None:
-        loaded = load(str(model), threads=threads)
-        assert isinstance(loaded, StreamModel)
-        self._model, self._timer = loaded, PassTimer()
-        time_passes(loaded)
-        self._cache = ContextCache(loaded, _CACHE_BYTES)
+    def __init__(self, rewriter: Rewriter, price: EditPrice, with_related: bool) -> None:
+        self._rewriter, self._price, self._with_related = rewriter, price, with_related
 
-    def ask(self, case: Case, price: EditPrice) -> Outcome:
+    def ask(self, case: Case) -> Outcome:
         """Ask region by region for the next edit, as the language server does."""
         snapshot, outcome = snapshot_after_first(case), Outcome(case.commit)
+        related = related_of(case, snapshot) if self._with_related else []
+        outcome.related = len(related)
         began = time.perf_counter()
         for region in regions_of(snapshot):
-            if (fill := rewrite_of(snapshot, region)) is None:
+            if (fill := rewrite_of(snapshot, region, related)) is None:
                 continue
             outcome.regions += 1
             try:
-                job = Job(fill, self._model, self._cache, time.perf_counter())
-            except Exception as error:
+                filled, tokens = self._rewriter.run(attrs.evolve(fill, budget_ms=BUDGET_MS))
+            except MidspanError as error:
                 outcome.reasons.append(type(error).__name__)
                 continue
-            filled = self._run(job)
             outcome.passes += filled.steps
-            outcome.tokens += len(job.text) and len(filled.candidates[0].tokens)
-            job.release(self._cache, 0)
+            outcome.tokens += tokens
             for one in verdicts(snapshot, region, filled.candidates[0], EditPrice(0, 0)):
                 after = snapshot.text[: one.start] + one.text + snapshot.text[one.end :]
                 right = is_right(case, snapshot.text, after)
                 outcome.likely.append((right, one.mean, one.least, one.reason))
-                reason = one.reason or ("" if one.mean >= price.mean and one.least >= price.least else "unsure")
+                sure = one.mean >= self._price.mean and one.least >= self._price.least
+                reason = one.reason or ("" if sure else "unsure")
                 if reason:
                     outcome.reasons.append(reason)
                 elif outcome.offered is None:
                     outcome.offered, outcome.right = one.text, right
+                    outcome.undoes = is_undoing(case, snapshot.text, after)
                     outcome.ms = (time.perf_counter() - began) * 1000
         outcome.ms = outcome.ms or (time.perf_counter() - began) * 1000
         return outcome
-
-    def _run(self, job: Job) -> Filled:
-        while True:
-            for index, result in enumerate(self._model.run(job.passes(64))):
-                job.absorb(index, result, 1.0, 1.0)
-            if job.done(self._timer):
-                return job.filled()
 
 
 def by_rule(case: Case) -> Outcome:
@@ -235,43 +262,59 @@ def by_rule(case: Case) -> Outcome:
     if places:
         at = snapshot.edits.all[-1].start
         first = next((one for one in places if one.start >= at), places[0])
-        outcome.offered, outcome.right = first.text, is_right(case, snapshot.text, first.applied(snapshot.text))
+        after = first.applied(snapshot.text)
+        outcome.offered, outcome.right = first.text, is_right(case, snapshot.text, after)
+        outcome.undoes = is_undoing(case, snapshot.text, after)
     return outcome
 
 
 def figures(name: str, outcomes: Sequence[Outcome]) -> str:
     """Return a line of the table."""
     offered = [one for one in outcomes if one.offered is not None]
-    right, tokens, passes = (
-        sum(one.right for one in offered),
-        sum(o.tokens for o in outcomes),
-        sum(o.passes for o in outcomes),
-    )
+    right, undone = sum(one.right for one in offered), sum(one.undoes for one in offered)
+    tokens, passes = sum(one.tokens for one in outcomes), sum(one.passes for one in outcomes)
     ms = statistics.median(one.ms for one in outcomes) if outcomes else 0
     speed = f"{tokens / passes:.1f}" if passes else "-"
-    return f"{name:32} {len(outcomes):5} {len(offered):7} {right:5} {len(offered) - right:5} {speed:>11} {ms:7.0f}"
+    counts = f"{len(outcomes):5} {len(offered):7} {right:5} {len(offered) - right:5} {undone:6}"
+    return f"{name:34} {counts} {speed:>11} {ms:7.0f}"
 
 
 def main(
     repositories: list[Path],
     model: Annotated[Path, typer.Option(help="A GGUF of a model for edits.")],
-    each: Annotated[int, typer.Option(help="Commits of each repository, with and without a follow-up.")] = 4,
+    commits: Annotated[int, typer.Option(help="Commits with a follow-up, and as many without.")] = 60,
+    more: Annotated[int, typer.Option(help="Further commits without one, for what takes the change back.")] = 80,
+    related: Annotated[bool, typer.Option(help="Whether the model reads code of other files.")] = True,
+    speed: Annotated[bool, typer.Option(help="Whether to time a region of 40 lines, too.")] = True,
     seed: Annotated[int, typer.Option()] = 51,
     threads: Annotated[int, typer.Option()] = 2,
     out: Annotated[Path | None, typer.Option(help="Where each outcome goes, as JSON lines.")] = None,
 ) -> None:
-    """Print how many offers were right, wrong, and how fast they came."""
-    asker, price = Asker(model, threads), EditPrice()
-    typer.echo(f"{'':32} cases offered right wrong tokens/pass median ms")
-    for name, range_ in (("with a follow-up", range(2, _MOST_HUNKS + 1)), ("without one", range(1, 2))):
-        cases = [case for one in repositories for case in cases_of(one, each, range_, seed)]
-        typer.echo(figures(f"{name}: the rule alone", [by_rule(case) for case in cases]))
-        outcomes = [asker.ask(case, price) for case in cases]
-        typer.echo(figures(f"{name}: the model alone", outcomes))
+    """Print how many offers were right, wrong, and taken back what was done; then how fast a region is rewritten."""
+    rewriter = Rewriter(model, threads)
+    asker, asked = Asker(rewriter, EditPrice(), related), list[Outcome]()
+    typer.echo(f"{'':34} cases offered right wrong undone tokens/pass median ms")
+    without = spread(repositories, commits + more, range(1, 2), seed)
+    kinds = {
+        "with a follow-up": spread(repositories, commits, range(2, _MOST_HUNKS + 1), seed),
+        "without one": without[:commits],
+        "more without one": without[commits:],
+    }
+    for name, cases in kinds.items():
+        rule, outcomes = [by_rule(case) for case in cases], [asker.ask(case) for case in cases]
+        both = [first if first.offered is not None else second for first, second in zip(rule, outcomes, strict=True)]
+        for by, found in (("the rule", rule), ("the model", outcomes), ("both", both)):
+            typer.echo(figures(f"{name}: {by}", found))
         typer.echo(f"  not offered: {dict(Counter(reason for one in outcomes for reason in one.reasons))}")
+        typer.echo(f"  with code of other files: {sum(one.related > 0 for one in outcomes)}")
+        asked += outcomes
         if out is not None:
             with out.open("a", encoding="utf-8") as stream:
                 stream.writelines(json.dumps({"kind": name, **attrs.asdict(one)}) + "\n" for one in outcomes)
+    typer.echo(f"takes back what was just done: {sum(one.undoes for one in asked)} of {len(asked)}")
+    if speed:
+        for line in lines_of(rewriter, model, threads):
+            typer.echo(line)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 Run it as `python benchmarks/edits/signatures.py REPOSITORY... --model embedded --model FILE`, with bare repositories;
 without a model it is the embedded one. A parameter is taken out of a function and of its calls, then put back in the
-function. The calls are those of its file, or with `--elsewhere` those of other files. No code of a repository is kept.
+function: with `--what two` it is two of them, with `--what field` a field of a type. The calls are those of its file,
+or with `--elsewhere` those of other files. No code of a repository is kept.
 Half of the cases chose the price, the other half reports.
 """
 
@@ -13,9 +14,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import asyncio
 import random
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from itertools import islice
 from typing import Annotated
 
@@ -30,6 +33,7 @@ from engine.schedule.scheduler import Scheduler
 from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Documents, Snapshot
 from lsp_server.languages.registry import language_for
+from lsp_server.refactor.fields import fields_in
 from lsp_server.refactor.grammar import is_parameters
 from lsp_server.refactor.signatures import CallPlace, SignatureChange, calls_left, signature_change
 from lsp_server.refactor.syntax import parse
@@ -46,12 +50,25 @@ _Texts = dict[str, str]
 """The texts of a repository's files by path."""
 
 
+class What(StrEnum):
+    """What is taken out and put back."""
+
+    PARAMETER = "parameter"
+    TWO = "two"
+    FIELD = "field"
+
+    @property
+    def changed(self) -> int:
+        """How many parameters change at once."""
+        return 2 if self == What.TWO else 1
+
+
 @attrs.frozen
 class Case:
-    """A call after its function got a parameter again, and the argument that its author wrote."""
+    """A call after its function got parameters again, and the arguments that its author wrote, with what is around."""
 
     path: str
-    parameter: str
+    parameters: tuple[str, ...]
     snapshot: Snapshot
     call: CallPlace
     wanted: str
@@ -72,34 +89,37 @@ def _opened(path: str, text: str) -> tuple[Documents, str]:
     return documents, uri
 
 
-class _Patient(Snapshot):
-    """A version whose trials have time to be parsed: on a busy machine the editor's 50 ms would leave offers out."""
-
-    def replaced(self, start: int, end: int, text: str, seconds: float = _PATIENCE_S) -> Snapshot:
-        """Return the version with another text, as Snapshot does."""
-        return super().replaced(start, end, text, max(seconds, _PATIENCE_S))
-
-
 def _snapshot(documents: Documents, uri: str) -> Snapshot:
     snapshot = documents.snapshot(uri)
     assert snapshot is not None
-    return _Patient(**attrs.asdict(snapshot, recurse=False))
+    return snapshot
 
 
-def _parameters(path: str, text: str) -> Iterator[tuple[int, int]]:
-    """Yield each parameter of a text with one of the commas beside it, in characters."""
+def _spans(path: str, text: str, what: What) -> Iterator[tuple[int, int]]:
+    """Yield what can be taken out of a text, in characters: parameters with a comma, or the lines of fields."""
     syntax = parse(data := text.encode(), language_for("", path))
-    for node in syntax.root.walk() if syntax is not None else ():
-        parts = node.parts if is_parameters(node) else []
-        for at, one in enumerate(parts):
-            start, end = one.start, parts[at + 1].start if at + 1 < len(parts) else one.end
-            start = parts[at - 1].end if at and at + 1 == len(parts) else start
-            yield len(data[:start].decode()), len(data[:end].decode())
+    if syntax is None:
+        return
+    if what == What.FIELD:
+        for one in (part for each in fields_in(syntax) for part in each.listed.children):
+            start, stop = data.rfind(b"\n", 0, one.start) + 1, data.find(b"\n", one.end) + 1
+            if stop and b"{" not in data[start:stop] and one.kind != ",":
+                yield len(data[:start].decode()), len(data[:stop].decode())
+        return
+    for node in syntax.root.walk():
+        parts, count = node.parts if is_parameters(node) else [], what.changed
+        for at in range(len(parts) - count + 1):
+            is_last = at + count == len(parts)
+            start = parts[at - 1].end if at and is_last else parts[at].start
+            yield (
+                len(data[:start].decode()),
+                len(data[: parts[-1].end if is_last else parts[at + count].start].decode()),
+            )
 
 
 @attrs.frozen
 class _Taken:
-    """The text of a file without the arguments that calls gave for a parameter, and what they were."""
+    """The text of a file without the arguments that calls gave for parameters, and what they were."""
 
     text: str
     arguments: list[str]
@@ -107,54 +127,59 @@ class _Taken:
     @classmethod
     def of(cls, text: str, change: SignatureChange) -> "_Taken":
         before, arguments = text, list[str]()
-        (parameter,) = change.changed.forms[0].removed
         for call in reversed(change.places):
             start, end = call.place.start, call.place.end
-            arguments.insert(0, text[start:end].strip(" \t\n,").removeprefix(f"{parameter.name}="))
+            arguments.insert(0, text[start:end])
             before = before[:start] + before[end:]
         return cls(before, arguments)
 
 
-def _change(edits: Sequence[RecentEdit], language: str, path: str) -> SignatureChange | None:
-    """Return a change of one parameter of a function."""
+def _bare(arguments: str, parameters: Sequence[str]) -> str:
+    """Return arguments without white space, commas around and the names of their parameters."""
+    labels = "|".join(map(re.escape, parameters))
+    return "".join(re.sub(rf"\b(?:{labels})(?:=(?!=)|:\s)", "", arguments).split()).strip(",")
+
+
+def _change(edits: Sequence[RecentEdit], language: str, path: str, what: What) -> SignatureChange | None:
+    """Return a change of so many parameters of a function."""
     change = signature_change(edits, language, path)
     form = change.changed.forms[0] if change is not None else None
-    return change if form is not None and len(form.added) + len(form.removed) == 1 else None
+    return change if form is not None and len(form.added) + len(form.removed) == what.changed else None
 
 
-def cases_of(path: str, text: str, chance: random.Random) -> Iterator[Case]:
+def cases_of(path: str, text: str, chance: random.Random, what: What) -> Iterator[Case]:
     """Yield calls of a file that pass a parameter which can be taken out and put back: one call a parameter."""
-    language, parameters = language_for("", path).id, list(_parameters(path, text))
-    for start, end in chance.sample(parameters, min(_MOST_OF_FILE, len(parameters))):
+    language, spans = language_for("", path).id, list(_spans(path, text, what))
+    for start, end in chance.sample(spans, min(_MOST_OF_FILE, len(spans))):
         fewer = text[:start] + text[end:]
-        gone = _change([RecentEdit(text, fewer, start, end, start, 1)], language, path)
+        gone = _change([RecentEdit(text, fewer, start, end, start, 1)], language, path, what)
         if gone is None or gone.changed.forms[0].added or not gone.places:
             continue
         taken = _Taken.of(fewer, gone)
         at = start - sum(one.place.end - one.place.start for one in gone.places if one.place.end <= start)
         snapshot = _edited(path, taken.text, at, text[start:end])
-        change = _change(snapshot.edits.all, language, path)
-        name = gone.changed.forms[0].removed[0].name
-        if change is None or len(change.places) != len(taken.arguments) or change.places[0].parameters != (name,):
+        change = _change(snapshot.edits.all, language, path, what)
+        names = tuple(one.name for one in gone.changed.forms[0].removed)
+        if change is None or len(change.places) != len(taken.arguments) or change.places[0].parameters != names:
             continue
-        call, argument = chance.choice(list(zip(change.places, taken.arguments, strict=True)))
-        yield Case(path, name, snapshot, call, argument)
+        call, arguments = chance.choice(list(zip(change.places, taken.arguments, strict=True)))
+        yield Case(path, names, snapshot, call, arguments)
 
 
-def cases_elsewhere(folder: str, texts: _Texts, path: str, chance: random.Random) -> Iterator[Case]:
+def cases_elsewhere(folder: str, texts: _Texts, path: str, chance: random.Random, what: What) -> Iterator[Case]:
     """Yield calls in other files that pass a parameter of a file: one call a parameter."""
     text, language = texts[path], language_for("", path).id
-    parameters = list(_parameters(path, text))
-    for start, end in chance.sample(parameters, min(_MOST_OF_FILE, len(parameters))):
+    spans = list(_spans(path, text, what))
+    for start, end in chance.sample(spans, min(_MOST_OF_FILE, len(spans))):
         fewer = text[:start] + text[end:]
-        gone = _change([RecentEdit(text, fewer, start, end, start, 1)], language, path)
-        back = _change(_edited(path, fewer, start, text[start:end]).edits.all, language, path)
+        gone = _change([RecentEdit(text, fewer, start, end, start, 1)], language, path, what)
+        back = _change(_edited(path, fewer, start, text[start:end]).edits.all, language, path, what)
         if gone is None or gone.changed.forms[0].added or back is None:
             continue
         removed, added = (attrs.evolve(one.changed, what=one.changed.what.located(folder)) for one in (gone, back))
         found = list[Case]()
         for other, code in texts.items():
-            if other == path or f"{removed.what.name}(" not in code:
+            if other == path or removed.what.name not in code:
                 continue
             left = calls_left(removed, (), code, other)
             taken = _Taken.of(code, left) if left is not None and left.places else None
@@ -163,7 +188,7 @@ def cases_elsewhere(folder: str, texts: _Texts, path: str, chance: random.Random
                 continue
             snapshot = _snapshot(*_opened(other, taken.text))
             pairs = zip(change.places, taken.arguments, strict=True)
-            found += [Case(other, call.parameters[0], snapshot, call, argument) for call, argument in pairs]
+            found += [Case(other, call.parameters, snapshot, call, given) for call, given in pairs]
         yield from [chance.choice(found)] if found else []
 
 
@@ -179,14 +204,14 @@ def _files(repository: Path, chance: random.Random) -> Iterator[tuple[str, str]]
                 yield name, text
 
 
-def _elsewhere(repository: Path, chance: random.Random) -> Iterator[Case]:
+def _elsewhere(repository: Path, chance: random.Random, what: What) -> Iterator[Case]:
     """Yield cases of a repository whose calls are in other files."""
     with tempfile.TemporaryDirectory() as folder:  # go.mod and Cargo.toml are read there
         packed = subprocess.run(["git", "-C", str(repository), "archive", "HEAD"], capture_output=True, check=True)
         subprocess.run(["tar", "-x", "-C", folder], input=packed.stdout, check=True)
         texts = dict(_files(repository, chance))
         for path in islice(texts, _MOST_SOURCES):
-            yield from cases_elsewhere(folder, texts, path, chance)
+            yield from cases_elsewhere(folder, texts, path, chance, what)
 
 
 @attrs.define
@@ -214,18 +239,17 @@ class _Model:
         for price in prices:
             found.append([])
             for case in cases:
-                edit, place = await argument_edit(case.snapshot, case.call, price, ask), case.call.place
+                edit = await argument_edit(case.snapshot, case.call, price, ask)
                 assert edit is not None
-                text = edit.text.removeprefix(place.pieces[0]).removesuffix(place.pieces[1])
-                is_right = "".join(text.split()) == "".join(case.wanted.split())
+                is_right = _bare(edit.text, case.parameters) == _bare(case.wanted, case.parameters)
                 found[-1].append([] if edit.reason else [is_right])
         await scheduler.stop()
         return found
 
 
-def _own(repository: Path, chance: random.Random) -> Iterator[Case]:
+def _own(repository: Path, chance: random.Random, what: What) -> Iterator[Case]:
     """Yield cases of a repository whose calls are in the file of the function."""
-    return (case for file in _files(repository, chance) for case in cases_of(*file, chance))
+    return (case for file in _files(repository, chance) for case in cases_of(*file, chance, what))
 
 
 def main(
@@ -233,11 +257,12 @@ def main(
     model: Annotated[list[str] | None, typer.Option()] = None,
     each: int = 10,
     elsewhere: bool = False,
+    what: What = What.PARAMETER,
 ) -> None:
     """Print how many arguments are offered and right at some prices, with so many calls of each repository."""
     cases, chance = list[Case](), random.Random(51)
     for repository in repositories:
-        cases += islice((_elsewhere if elsewhere else _own)(repository, chance), each)
+        cases += islice((_elsewhere if elsewhere else _own)(repository, chance, what), each)
     chance.shuffle(cases)
     prices = [ArgumentPrice(0.8), ArgumentPrice(0.9), ArgumentPrice()]
     half = len(cases) // 2

@@ -22,6 +22,7 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 from engine.cli.cursor import Cursor
 from engine.client.address import trust_for_now
 from engine.errors import MidspanError
+from engine.library.store import NO_MODEL
 from engine.protocol import editor_messages as lsp
 from engine.protocol.editor_messages import (
     FILL,
@@ -232,8 +233,8 @@ class LspSession:
         command: Sequence[str] = (sys.executable, "-P", "-m", "lsp_server", "--stdio"),
     ) -> None:
         self._workspace, self._encoding, self._command = workspace or Path.cwd(), encoding, command
-        # A program waits for each answer, and does not pause.
-        self._options = lsp.InitializationOptions(model, precision, pause_ms=0)
+        # A program waits for each answer, and does not pause. `midspan serve` asks a model for edits itself.
+        self._options = lsp.InitializationOptions(model, precision, pause_ms=0, edits_model=NO_MODEL)
         if model is not None:
             trust_for_now(model)
         self._rpc: JsonRpc | None = None

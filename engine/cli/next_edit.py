@@ -11,7 +11,7 @@ import attrs
 from engine.bounds import MOST_HUNKS, MOST_REGION_CHARACTERS
 from engine.cli.lsp_client import LanguageServerError, LspSession
 from engine.http.body import in_thread
-from engine.http.completion import Rewriting
+from engine.http.rewriting import Rewriting
 from engine.protocol import editor_messages as lsp
 from engine.protocol.editor_messages import Position
 

@@ -14,16 +14,17 @@ import typer
 from engine.cli.console import BAD_INPUT, FAILED, Model, Precision, leave
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
-from engine.client.address import resolve_model, trust_for_now
+from engine.client.address import remote_host_of, resolve_model, trust_for_now
 from engine.client.launcher import EngineOptions
 from engine.errors import MidspanError, ModelError
 from engine.library.extras import CLUSTER, how_to_install
-from engine.library.store import DEFAULT
+from engine.library.store import DEFAULT, NO_MODEL, chosen_for_edits
 from engine.protocol.editor_messages import FillOptions
 from engine.protocol.messages import ModelInfo
 
 if TYPE_CHECKING:
     from engine.cluster.deployment import ReplicaLinks
+    from engine.http.engine_links import EngineLinks
 
 
 def serve(
@@ -95,7 +96,7 @@ def serve(
     async def run_all() -> None:
         next_edits = NextEdits()
         try:
-            await run(links_of, options, _ready, learn, next_edits.find)
+            await run(links_of, options, _ready, learn, next_edits.find, _edits(replicas))
         finally:
             await next_edits.close()
 
@@ -105,6 +106,16 @@ def serve(
         leave(error, FAILED)
     except KeyboardInterrupt:
         pass  # how a person ends it
+
+
+def _edits(replicas: int) -> "EngineLinks | None":
+    """Return the way to the model for edits of this machine; None without one. Its engine starts when it is asked."""
+    from engine.http.engine_links import EngineLinks
+
+    model = chosen_for_edits().model
+    if replicas or model == NO_MODEL or remote_host_of(model) is not None:
+        return None
+    return EngineLinks(EngineOptions(model=model))
 
 
 def _update_on_hangup(links: "ReplicaLinks") -> None:

@@ -16,9 +16,14 @@ from engine.protocol.messages import Candidate
 
 MOST_DRAFTED = 64
 """A pass reads so many drafted tokens at most: a key that comes meanwhile waits for its end."""
-_COPIED, _AGREED, _MET, _LOST = 0.98, 0.9, 0.5, 0.3
-"""How likely the region goes on: inside of a run, where two tokens and more agree, where one does, where none does."""
+_COPIED, _AGREED, _MET, _LOST = 0.99, 0.9, 0.5, 0.3
+"""How likely the region goes on: inside of a run, where two tokens and more agree, where one does, where none does.
+
+On two quiet cores a row costs a ninth of a pass of one. Then 0.99 drafts 36 tokens where 0.98 drafts 24: a region that
+is copied whole comes a tenth sooner, and a key waits no longer than for a piece of the prompt."""
 _MOST_RUN = 16
+_MOST_ADDED = 64
+"""An answer that has so many tokens more than the region goes on and on."""
 _STOP_TOKENS = 24
 """The text that ends an answer is looked for in so many of the last tokens."""
 
@@ -90,6 +95,8 @@ class Rewriting(DraftAndVerify):
             text = "".join(self.vocabulary.texts_of(self.tokens[-_STOP_TOKENS:]))
             if stop in (text if len(self.tokens) > _STOP_TOKENS else f"\n{text}"):
                 self.finish = "complete"
+        if self.finish is None and len(self.tokens) >= len(self._layout.unchanged) + _MOST_ADDED:
+            self.finish = "canvas full"
 
     def answer(self) -> Candidate:
         """Return the region's new text, with the confidence of each token."""

@@ -27,7 +27,6 @@ from engine.http.completion import (
     Answer,
     Asked,
     Pieces,
-    Rewriting,
     answer_of,
     crlf,
     has_crlf,
@@ -39,6 +38,7 @@ from engine.http.engine_links import Links
 from engine.http.exchange import EVENTS, Dialect, Exchange, Refusal, Served, event, to_json
 from engine.http.markers import written
 from engine.http.metrics import CONTENT_TYPE, Metrics
+from engine.http.rewriting import EDITS, NextEdit, Rewriting, no_next_edit
 from engine.http.team import Team, scope_of
 from engine.http.workspaces import Workspaces
 from engine.protocol.framing import limit_error
@@ -60,15 +60,6 @@ _DIALECTS = {
 }
 _OPEN_ROUTES = ("/health",)
 """They tell nothing but that the server is there, and ask for no token."""
-
-
-NextEdit = Callable[[Rewriting], Awaitable[str | None]]
-"""Returns a region with the user's last edit repeated once; None where there is nothing to repeat."""
-
-
-async def no_next_edit(_: Rewriting) -> str | None:
-    """Repeat nothing."""
-    return None
 
 
 @attrs.frozen
@@ -94,9 +85,12 @@ class _Visit:
 class App:
     """An ASGI application over one engine."""
 
-    def __init__(self, links: Links, rules: Rules, next_edit: NextEdit = no_next_edit) -> None:
-        """`next_edit` repeats the user's last edit in a region that a client wants rewritten."""
-        self._links, self._rules, self._next_edit = links, rules, next_edit
+    def __init__(
+        self, links: Links, rules: Rules, next_edit: NextEdit = no_next_edit, edits: Links | None = None
+    ) -> None:
+        """`next_edit` repeats the user's last edit in a region that a client wants rewritten; `edits` leads to a model
+        for edits, which is asked where there is nothing to repeat."""
+        self._links, self._rules, self._next_edit, self._edits = links, rules, next_edit, edits
         self._shares = Shares(rules.limits)
         self._team = Team(links)
         self.metrics = Metrics()
@@ -202,13 +196,29 @@ class App:
         return Response(to_json(ollama.shown(asked, served)), media_type="application/json")
 
     async def _rewrite(self, asked: Asked, rewriting: Rewriting, visit: _Visit) -> Answer:
-        """Rewrite a region: repeat the user's last edit in it, or else fill at the cursor."""
+        """Rewrite a region: repeat the user's last edit in it, else have a model do it, or else fill at the cursor."""
         region = await self._next_edit(rewriting)
         if region is not None:
             return Answer([written(asked, region)], NOTHING_FILLED)
-        filled = await self._fill(asked.fill, visit)
-        text = filled.candidates[0].text if filled.candidates else ""
-        return Answer([written(asked, rewriting.filled(text))], filled)
+        filled = await self._by_model(rewriting.asked_of(asked.fill), visit)
+        region = rewriting.answered(filled.candidates[0].text) if filled is not None else None
+        if filled is None or region is None:
+            filled = await self._fill(asked.fill, visit)
+            region = rewriting.filled(filled.candidates[0].text if filled.candidates else "")
+        return Answer([written(asked, region)], filled)
+
+    async def _by_model(self, fill: Fill | None, visit: _Visit) -> Filled | None:
+        """Return what a model for edits makes of a region; None without one, or if it cannot be asked."""
+        if self._edits is None or fill is None:
+            return None
+        try:
+            filled = await self._edits.fill(visit.owner, attrs.evolve(fill, scope=f"{scope_of(visit.owner)}{EDITS}"))
+        except MidspanError as error:
+            _log.warning("no region is rewritten: %s", error)
+            return None
+        visit.filled = filled
+        self.metrics.filled(filled)
+        return filled
 
     async def _fill(self, fill: Fill, visit: _Visit, on_progress: Callable[[Progress], None] | None = None) -> Filled:
         owner = visit.owner

@@ -9,6 +9,7 @@ import cattrs
 
 from engine.bounds import LONGEST_NAME, MOST_NAMES
 from engine.http.connection import Problem
+from engine.http.rewriting import Rewriting
 from engine.protocol.framing import MAX_SNIPPET_CHARACTERS, MAX_SNIPPETS, strict_converter
 from engine.protocol.messages import Candidate, Extent, Fill, Filled, ModelInfo, Snippet, Timings
 
@@ -26,27 +27,6 @@ _NEARLY_GREEDY = 0.3
 Strings = NewType("Strings", list[str])
 """One string or a list of strings, as `stop` and `prompt` can be; null is an empty list."""
 _Request = TypeVar("_Request")
-
-
-@attrs.frozen
-class Rewriting:
-    """A region of a file that a client wants back, rewritten; `above` and `below` are the text around it.
-
-    `cursor` is the offset of the cursor in `region`. `latest` has the hunks of the newest edit of this file, as a diff
-    without its head; "" if there was none. `marks` are the offsets in `region` of numbered marks that the client set.
-    """
-
-    path: str
-    above: str
-    region: str
-    below: str
-    cursor: int
-    latest: str = ""
-    marks: tuple[int, ...] = ()
-
-    def filled(self, text: str) -> str:
-        """Return the region with a text at the cursor."""
-        return self.region[: self.cursor] + text + self.region[self.cursor :]
 
 
 @attrs.frozen

@@ -12,14 +12,16 @@ between two of them.
 
 import re
 from collections import deque
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, zip_longest
 
 import attrs
 
-from engine.http.completion import Asked, Rewriting, Written
+from engine.http.completion import Asked, Written
 from engine.http.connection import Problem
+from engine.http.rewriting import Rewriting
 from engine.protocol.framing import MAX_SNIPPETS
 from engine.protocol.messages import Snippet
+from engine.protocol.rewrite import PastEdit
 from engine.remote.request import ALL_TAGS, FimTags
 
 _CODESTRAL = FimTags("[PREFIX]", "[SUFFIX]", "")
@@ -95,6 +97,8 @@ _SUFFIX, _PREFIX, _MIDDLE = "<[fim-suffix]>", "<[fim-prefix]>", "<[fim-middle]>"
 _FILE, _HISTORY, _CURSOR = "<filename>", "edit_history", "<|user_cursor|>"
 _BEGIN, _SEPARATOR, END = "<<<<<<< CURRENT\n", "=======\n", ">>>>>>> UPDATED\n"
 _MARK = re.compile(r"<\|marker_(\d{1,6})\|>")
+_MOST_EDITS, _MOST_EDIT_CHARACTERS = 3, 1_200
+"""Zed's hunks have three lines around each change."""
 _CUT_OFF = Problem(400, "the region of the prompt is cut off; send all of it, with its marks and one cursor")
 _DIFF = re.compile(r"^(?:// User accepted prediction:\n)?--- a/(.*)\n\+\+\+ b/(.*)\n", re.MULTILINE)
 
@@ -138,7 +142,8 @@ def read_zeta(prompt: str) -> ZetaPrompt | None:
     region = region.replace(_CURSOR, "")
     places = tuple(mark - (mark > cursor) * len(_CURSOR) for mark in marks)
     latest = _latest(history, path.strip())
-    return ZetaPrompt(Rewriting(path.strip(), above, region, below, cursor, latest, places), related)
+    rewriting = Rewriting(path.strip(), above, region, below, cursor, latest, places, _edits(history))
+    return ZetaPrompt(rewriting, related)
 
 
 def _between_marks(head: str) -> tuple[str, str, str, list[int]]:
@@ -158,6 +163,21 @@ def _latest(history: str, path: str) -> str:
     if newest is None or not path.endswith(newest[2].lstrip("/")):
         return ""
     return history[newest.end() :].rstrip("\n")
+
+
+def _edits(history: str) -> tuple[PastEdit, ...]:
+    """Return the last hunks of the edit history, without those that are too long or change nothing."""
+    found: list[PastEdit] = []
+    for diff, following in zip_longest(heads := list(_DIFF.finditer(history)), heads[1:]):
+        hunks = history[diff.end() : following.start() if following else None].split("\n@@ -")
+        for hunk in [hunks[0].removeprefix("@@ -"), *hunks[1:]][-_MOST_EDITS:]:
+            head, _, body = hunk.partition("\n")
+            lines = [line for line in body.split("\n") if line[:1] in (" ", "-", "+") and line]
+            before, after = ("".join(f"{line[1:]}\n" for line in lines if line[0] != gone) for gone in "+-")
+            number = head.partition(",")[0].partition(" ")[0]
+            if before != after and len(before) + len(after) <= _MOST_EDIT_CHARACTERS and number.isdecimal():
+                found.append(PastEdit(diff[2].strip(), before, after, max(1, int(number[:9]))))
+    return tuple(found[-_MOST_EDITS:])
 
 
 def written(asked: Asked, region: str) -> Written:

@@ -14,7 +14,6 @@ from engine.http.completion import (
     NAME,
     Answer,
     Asked,
-    Rewriting,
     Strings,
     Written,
     bounded,
@@ -26,6 +25,7 @@ from engine.http.completion import (
 from engine.http.connection import Problem
 from engine.http.exchange import EVENTS, Dialect, Exchange, Served, event
 from engine.http.markers import Parts, ZetaPrompt, parts_of, read_zeta
+from engine.http.rewriting import Rewriting
 from engine.http.tabby import COMPLETIONS as TABBY
 from engine.protocol.messages import ModelInfo
 

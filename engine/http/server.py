@@ -17,8 +17,9 @@ from engine.bounds import HEAD_S, PIECE_BYTES
 from engine.client.address import is_loopback
 from engine.errors import MidspanError, ModelError
 from engine.http.access import VARIABLE, Hosts, Limits, read_tokens
-from engine.http.app import App, NextEdit, Rules, no_next_edit
+from engine.http.app import App, Rules
 from engine.http.engine_links import Links
+from engine.http.rewriting import NextEdit, no_next_edit
 from engine.http.workspaces import Workspaces
 from engine.protocol.messages import ModelInfo
 from engine.server.listener import listen_tcp
@@ -63,10 +64,12 @@ async def serve(
     ready: Callable[[str, ModelInfo], None],
     learn: Callable[[Path], Coroutine[Any, Any, None]],
     next_edit: NextEdit = no_next_edit,
+    edits: Links | None = None,
 ) -> None:
     """Serve until a signal ends the process. `ready` is called with the URL once requests are accepted.
 
     `links_of` makes the way to what fills; it gets what to call for each engine that is met, which knows nothing yet.
+    edits: see App.
 
     `learn` has the engine learn a workspace's folder. It runs in the background, for each engine that is met. Raises
     MidspanError in one line.
@@ -89,7 +92,7 @@ async def serve(
         reading = asyncio.create_task(asyncio.to_thread(rules.workspaces.read))
         learning.add(reading)
         reading.add_done_callback(learning.discard)
-        await serve_app(App(links, rules, next_edit), options, listening, lambda url: ready(url, model))
+        await serve_app(App(links, rules, next_edit, edits), options, listening, lambda url: ready(url, model))
     finally:
         listening.close()
         ending = list(learning)
@@ -97,6 +100,8 @@ async def serve(
             task.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
         await links.close()
+        if edits is not None:
+            await edits.close()
 
 
 async def serve_app(

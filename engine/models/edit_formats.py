@@ -3,7 +3,8 @@
 `sweep` is that of sweepai/sweep-next-edit-0.5B and -1.5B, as cursortab.nvim and other programs ask them; -v2-7B has
 another, with numbers of lines and a mark at the cursor. `zeta2` and `zeta2.1` are those of Zed, by its
 crates/zeta_prompt (`seed_coder`, `V0318SeedMultiRegions`). No model of these three has been run here: their weights
-were not at hand. `instruct` is a chat with a model that was made for none of it.
+were not at hand. `instruct` is a chat with a model that was made for none of it. What the editor's compilers report has
+a place in `sweep` and `instruct`; Zed's prompts have one only in formats that came later.
 
 A prompt is a list of pieces. A Mark is one token of the model, which it alone may be: the user's text is tokenized
 without special tokens, so that no file can write one.
@@ -16,7 +17,7 @@ from itertools import pairwise
 import attrs
 from tokenizers import Tokenizer
 
-from engine.protocol.rewrite import PastEdit
+from engine.protocol.rewrite import PastEdit, Report
 
 
 @attrs.frozen
@@ -31,7 +32,7 @@ Piece = Mark | str
 
 @attrs.frozen
 class EditPrompt:
-    """What a format writes down. `related` has paths with texts. cursor, kept: see Rewrite."""
+    """What a format writes down. `related` has paths with texts. cursor, kept, reports: see Rewrite."""
 
     path: str
     above: str
@@ -41,6 +42,7 @@ class EditPrompt:
     kept: int = 0
     edits: Sequence[PastEdit] = ()
     related: Sequence[tuple[str, str]] = ()
+    reports: Sequence[Report] = ()
 
     @property
     def head(self) -> str:
@@ -79,8 +81,16 @@ class EditFormat:
 
     def is_ambiguous(self, asked: EditPrompt) -> bool:
         """Return whether a text that the model reads has a mark of this format."""
-        texts = asked.above, asked.region, asked.below
-        return any(mark in text for text in texts for mark in (*self.marks, *self.reserved))
+        return any(map(self._has_mark, (asked.above, asked.region, asked.below)))
+
+    def without_marks(self, asked: EditPrompt) -> EditPrompt:
+        """Return the prompt without related code and reports that have a mark of this format."""
+        related = [one for one in asked.related if not any(map(self._has_mark, one))]
+        reports = [one for one in asked.reports if not any(map(self._has_mark, (one.code, one.message)))]
+        return attrs.evolve(asked, related=related, reports=reports)
+
+    def _has_mark(self, text: str) -> bool:
+        return any(mark in text for mark in (*self.marks, *self.reserved))
 
 
 def format_named(name: str) -> EditFormat | None:
@@ -107,6 +117,9 @@ def _sweep(asked: EditPrompt) -> list[Piece]:
     pieces: list[Piece] = []
     for path, text in asked.related:
         pieces += [_FILE, f"{path}\n{_lined(text)}"]
+    if asked.reports:
+        lines = "".join(f"Line {one.line}: {one.message}\n" for one in asked.reports)
+        pieces += [_FILE, f"context/diagnostics\n{lines}"]
     for edit in asked.edits:
         pieces += [_FILE, f"{edit.path}.diff\noriginal:\n{_lined(edit.before)}updated:\n{_lined(edit.after)}"]
     pieces += [_FILE, f"original/{asked.path}\n{_before_last(asked)}", _FILE, f"current/{asked.path}\n{asked.region}"]
@@ -246,11 +259,12 @@ _EXAMPLES: tuple[tuple[PastEdit, str, str], ...] = (
 """Edits, with a part before and after. The model reads them once: they are the start of every prompt."""
 
 
-def _asked(edits: Iterable[PastEdit], region: str) -> str:
+def _asked(edits: Iterable[PastEdit], region: str, reports: Iterable[Report] = ()) -> str:
     made = "".join(
         f"Before:\n{_FENCE}\n{_lined(edit.before)}{_FENCE}\nAfter:\n{_FENCE}\n{_lined(edit.after)}{_FENCE}\n"
         for edit in edits
     )
+    made += "".join(f"The editor says of `{one.code}`: {one.message}\n" for one in reports)
     return f"The edit:\n{made}The part:\n{_FENCE}\n{region}{_FENCE}"
 
 
@@ -259,7 +273,9 @@ def _instruct(asked: EditPrompt) -> list[Piece]:
     for edit, before, after in _EXAMPLES:
         pieces += [_TURN, f"user\n{_asked([edit], before)}", _TURN_END, "\n"]
         pieces += [_TURN, f"assistant\n{_FENCE}\n{after}{_FENCE}", _TURN_END, "\n"]
-    pieces += [_TURN, f"user\n{_asked(asked.edits, asked.region)}", _TURN_END, "\n"]
+    # What changes from edit to edit comes last: the engine keeps what it has read of the rest.
+    related = "".join(f"In {path}:\n{_FENCE}\n{_lined(text)}{_FENCE}\n" for path, text in asked.related)
+    pieces += [_TURN, f"user\n{related}{_asked(asked.edits, asked.region, asked.reports)}", _TURN_END, "\n"]
     return [*pieces, _TURN, f"assistant\n{_FENCE}\n{asked.head}"]
 
 

@@ -255,6 +255,7 @@ class InitializationOptions:
     model: str | None = None
     precision: str | None = None
     pause_ms: int | None = None
+    edits_model: str | None = None
 
 
 @attrs.frozen

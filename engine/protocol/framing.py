@@ -197,7 +197,7 @@ MAX_SNIPPETS = 64
 MAX_SNIPPET_CHARACTERS = 200_000
 """All snippets of a fill together. The language server sends at most 48,000."""
 MAX_REWRITE_CHARACTERS = 100_000
-"""A region and all edits before it together."""
+"""A region, the edits before it and the reports about it together."""
 MAX_LEARNED_CHARACTERS = 200_000
 MAX_FORGOTTEN_PATHS = 10_000
 _MAX_KEPT_PATHS = 20_000
@@ -219,6 +219,7 @@ def limit_error(fill: Fill) -> str | None:
         return f"the path of a snippet has more than {_MAX_PATH} characters"
     if (rewrite := fill.rewrite) is not None:
         texts = [rewrite.region, *(text for edit in rewrite.edits for text in (edit.path, edit.before, edit.after))]
+        texts += [text for report in rewrite.reports for text in (report.code, report.message)]
         if (length := sum(map(len, texts))) > MAX_REWRITE_CHARACTERS:
             return f"the rewrite has {length} characters; at most {MAX_REWRITE_CHARACTERS} are allowed"
         if not (-1 <= rewrite.cursor <= len(rewrite.region) and 0 <= rewrite.kept <= len(rewrite.region)):

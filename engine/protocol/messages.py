@@ -8,7 +8,7 @@ import attrs
 from engine.protocol.memory_messages import MemoryRequest, MemoryStatus, MemoryUpdated
 from engine.protocol.rewrite import Rewrite
 
-PROTOCOL_VERSION = 7
+PROTOCOL_VERSION = 8
 
 Extent = Literal["line", "lines"]
 Finish = Literal["complete", "deadline", "cancelled", "canvas full", "unsure"]

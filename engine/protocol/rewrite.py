@@ -1,6 +1,8 @@
-"""What a fill says that rewrites a part of a file instead of filling a hole: the region, and the edits before it."""
+"""What a fill says that rewrites a part of a file instead of filling a hole: the region, and what is known of it."""
 
 import attrs
+
+_MERGE_MARKS = ("<<<<<<< ", "\n=======\n", ">>>>>>> ")
 
 
 @attrs.frozen
@@ -11,6 +13,15 @@ class PastEdit:
     before: str
     after: str
     line: int = 1
+
+
+@attrs.frozen
+class Report:
+    """What a compiler or linter says in the editor of a line of the region. `line` counts in the file, from 1."""
+
+    line: int
+    code: str
+    message: str
 
 
 @attrs.frozen
@@ -25,3 +36,9 @@ class Rewrite:
     cursor: int = -1
     kept: int = 0
     edits: list[PastEdit] = attrs.field(factory=list)
+    reports: list[Report] = attrs.field(factory=list)
+
+
+def has_merge_marks(text: str) -> bool:
+    """Return whether a text is in the middle of a merge, or a model wrote it so: no region is, and no change."""
+    return any(mark in f"\n{text}" for mark in _MERGE_MARKS)

@@ -23,6 +23,7 @@ from lsp_server.protocol import MidspanProtocol, refusal
 from lsp_server.refactor.file_edit import counted
 from lsp_server.refactor.search import Worker
 from lsp_server.requests.next_edit import NextEdits
+from lsp_server.requests.registration import EditorReports
 from lsp_server.session import PARSE_PATIENCE_S, SHORT_PATIENCE_S, Session
 from lsp_server.wire import PREVIEW, RUN_ACTION, ApplyParams, ApplyResult, BulkAction, BulkEdit, BulkEditParams
 
@@ -293,7 +294,7 @@ class EditFeatures:
             Refill(session),
         ]
         self._work = BulkWork(server, session, actions)
-        self.next_edits = NextEdits(session, self._worker, self._rules)
+        self.next_edits = NextEdits(session, self._worker, self._rules, EditorReports(protocol).of)
         self.bulk_edits = BulkEdits(server, session, self._work)
         self.code_actions = CodeActions(protocol, session, actions, self.bulk_edits)
         session.on_change += self.next_edits.changed, self._rules.changed

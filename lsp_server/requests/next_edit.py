@@ -24,7 +24,7 @@ from lsp_server.refactor.rivals import has_renames, with_rivals
 from lsp_server.refactor.rule import RuleSet
 from lsp_server.refactor.search import NICENESS, Target, Worker
 from lsp_server.requests.calls import SETTLED_S, CallEdit, Calls
-from lsp_server.requests.model_edits import ModelEdits
+from lsp_server.requests.model_edits import ModelEdits, Reports
 from lsp_server.session import Session
 from lsp_server.wire import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
 
@@ -133,13 +133,13 @@ class _Answer:
 class NextEdits:
     """Answers the requests for the next edit of a session."""
 
-    def __init__(self, session: Session, worker: Worker, rules: RecentRule) -> None:
+    def __init__(self, session: Session, worker: Worker, rules: RecentRule, reports: Reports) -> None:
         self._session = session
         self._worker = worker
         self._rules = rules
         self._background = Worker(NICENESS)
         self._calls = Calls(session, worker, self._background)
-        self._by_model = ModelEdits(session)
+        self._by_model = ModelEdits(session, self._background, reports)
         self._without_rule: asyncio.Task[CallEdit | None] | None = None
         """The search for what no rule gives."""
         self._answers: dict[str, _Answer] = {}

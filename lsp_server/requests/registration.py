@@ -1,4 +1,4 @@
-"""What the server asks of the editor after initialize: its settings, reports of changes, and use of a late feature.
+"""What the server asks of the editor: its settings, reports of changes and of compilers, and use of a late feature.
 
 It also asks before code is first sent to another machine: a workspace's settings can name any server as the model. The
 server asks, so that every editor does. The answer "yes" is kept in the user's configuration folder.
@@ -6,7 +6,7 @@ server asks, so that every editor does. The answer "yes" is kept in the user's c
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lsprotocol import types
@@ -18,10 +18,14 @@ from engine.client.launcher import EngineOptions
 from engine.errors import MidspanError, describe
 from lsp_server.engine_link.link import EngineLink
 from lsp_server.languages.registry import LANGUAGES
+from lsp_server.protocol import MidspanProtocol
 from lsp_server.settings import SECTION
+from lsp_server.wire import DIAGNOSTICS, EditorReport
 
 _logger = logging.getLogger(__name__)
 _CONFIGURATION_TIMEOUT_S = 3.0
+_REPORTS_TIMEOUT_S = 0.3
+"""They help a model; they are not waited for."""
 
 
 class CompletionSwitch:
@@ -99,6 +103,30 @@ async def pulled_settings(server: LanguageServer) -> object:
         _logger.warning("the editor refused workspace/configuration (%d); its settings are not used", error.code)
         return None
     return answer[0] if answer else None
+
+
+class EditorReports:
+    """What compilers and linters say in the editor: servers do not see each other's diagnostics, their client does.
+
+    An editor that answers says so in initialize: `{"midspanDiagnostics": true}` in capabilities.experimental.
+    """
+
+    def __init__(self, protocol: MidspanProtocol) -> None:
+        self._protocol = protocol
+
+    async def of(self, uri: str) -> list[EditorReport]:
+        """Return the errors and warnings of a document as they are now; none from an editor that does not say them."""
+        experimental = self._protocol.client_capabilities.experimental
+        if not isinstance(experimental, Mapping) or experimental.get("midspanDiagnostics") is not True:
+            return []
+        document = types.TextDocumentIdentifier(uri)
+        try:
+            async with asyncio.timeout(_REPORTS_TIMEOUT_S):
+                answer = await self._protocol.send_request_async(DIAGNOSTICS, document)
+            return self._protocol.from_json(answer, list[EditorReport])
+        except (TimeoutError, JsonRpcException) as error:
+            _logger.debug("the editor says no diagnostics: %s", describe(error))
+            return []
 
 
 def watchers() -> list[types.FileSystemWatcher]:

@@ -63,6 +63,11 @@ def names_of(snapshot: Snapshot, edit: RecentEdit) -> set[str]:
     return words | set(_declared(snapshot, edit))
 
 
+def used_in(edit: RecentEdit) -> set[str]:
+    """Return all words of the lines that an edit left."""
+    return set(_WORD.findall(_past(edit, "").after))
+
+
 def _declared(snapshot: Snapshot, edit: RecentEdit) -> Iterator[str]:
     """Yield the name of the declaration whose head the edit changed."""
     start, end = snapshot.source.byte_at(edit.start), snapshot.source.byte_at(edit.end)

@@ -12,15 +12,19 @@ from itertools import accumulate
 import attrs
 
 from engine.protocol.messages import Candidate, changed_part, plain
-from lsp_server.documents.edits import RecentEdit
+from engine.protocol.rewrite import has_merge_marks
+from lsp_server.documents.edits import MOST_PARSED, RecentEdit
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import errors
 from lsp_server.suggest.region import Region, changed_words, names_of
 
-_MERGE_MARKS = ("<<<<<<< ", "\n=======\n", ">>>>>>> ")
 _MOST_REVERSED = 0.5
 """A change of which this part takes back what the user just did is none."""
-_PARSE_S = 0.05
+_MOST_REPLACED, _LEAST_KEPT = 12, 0.5
+"""Of lines with more words and signs than that, a change keeps this part: else it is another text in their place."""
+_PARSE_S = 1.0
+"""It never takes that long: the tree of the text before is edited, and MOST_PARSED bounds the text. A shorter one would
+lose right changes where others have the processor."""
 
 
 @attrs.frozen
@@ -50,7 +54,7 @@ def asked_text(snapshot: Snapshot, region: Region) -> str | None:
     """Return the text of a region as a model gets it; None where it must not be rewritten at all."""
     text = snapshot.text[region.start : region.end].replace("\r\n", "\n")
     text = text if text.endswith("\n") else f"{text}\n"
-    is_odd = "\r" in text or plain(text) != text or any(mark in f"\n{text}" for mark in _MERGE_MARKS)
+    is_odd = "\r" in text or plain(text) != text or has_merge_marks(text)
     return None if is_odd else text
 
 
@@ -108,7 +112,7 @@ def _why_not(snapshot: Snapshot, region: Region, change: Verdict, before: str, a
         return "formatting"
     if change.start < region.free or change.end > region.end:
         return "outside"
-    if any(mark in f"\n{after}" for mark in _MERGE_MARKS):
+    if has_merge_marks(after):
         return "marks"
     gone, come = changed_words(before, after)
     if _reversal(edits, gone, come) >= _MOST_REVERSED:
@@ -117,6 +121,8 @@ def _why_not(snapshot: Snapshot, region: Region, change: Verdict, before: str, a
         _lost(one.before[one.start : one.old_end], one.after[one.start : one.end]) for one in edits
     ):
         return "deletion"
+    if _is_another(before, after):
+        return "another text"
     if not names_of(snapshot, edits[-1]) & {*_words_of(before), *_words_of(after)}:
         return "other names"
     return worse(snapshot, change)
@@ -141,6 +147,12 @@ def _reversal(edits: Sequence[RecentEdit], gone: Sequence[str], come: Sequence[s
     return worst / size
 
 
+def _is_another(before: str, after: str) -> bool:
+    """Return whether a change puts other lines in the place of some, instead of changing these."""
+    old, new = Counter(_words_of(before)), Counter(_words_of(after))
+    return old.total() > _MOST_REPLACED and (old & new).total() < _LEAST_KEPT * old.total()
+
+
 def _lost(before: str, after: str) -> int:
     """Return by how many characters a text became shorter, white space aside."""
     return max(0, len("".join(before.split())) - len("".join(after.split())))
@@ -148,8 +160,10 @@ def _lost(before: str, after: str) -> int:
 
 def worse(snapshot: Snapshot, change: Verdict) -> str:
     """Return whether the document parses worse with a change, or only its comments differ."""
+    if snapshot.tree is None or len(snapshot.text) + len(change.text) > MOST_PARSED:
+        return "no tree"
     after = snapshot.replaced(change.start, change.end, change.text, _PARSE_S)
-    if snapshot.tree is None or after.tree is None:
+    if after.tree is None:
         return "no tree"
     if len(errors(after.tree.root_node)) > len(errors(snapshot.tree.root_node)):
         return "syntax"

@@ -273,6 +273,20 @@ def test_a_model_for_edits_offers_what_no_rule_knows(in_neovim: Open, neovim_set
         neovim.eventually(lambda: "price(cart.items, cart.tax, " in neovim.text(), "the call is not changed")
 
 
+def test_neovim_answers_what_its_compilers_report(open_app: Callable[..., Neovim]) -> None:
+    neovim = open_app()
+    reported = neovim.lua("""
+      local namespace = vim.api.nvim_create_namespace('a compiler')
+      local function report(lnum, severity, message)
+        return { lnum = lnum, col = 0, severity = severity, message = message }
+      end
+      vim.diagnostic.set(namespace, 0, { report(2, 1, 'wrong'), report(3, 2, 'odd'), report(4, 4, 'a hint') })
+      local client = vim.lsp.get_clients({ name = 'midspan' })[1]
+      return client.handlers['midspan/diagnostics'](nil, { uri = vim.uri_from_bufnr(0) }, {})
+    """)
+    assert reported == [{"line": 2, "message": "wrong"}, {"line": 3, "message": "odd"}]
+
+
 def test_a_call_follows_its_changed_signature_with_the_embedded_model(in_neovim: Open) -> None:
     text = "def price(items, tax):\n    return sum(items) + tax\n\n\ndef pay(cart, currency):\n    total = 0\n"
     text += "    return price(cart.items, cart.tax)\n"

@@ -1,22 +1,29 @@
 import {
   commands,
+  DiagnosticSeverity,
   type Disposable,
   type ExtensionContext,
   InlineCompletionTriggerKind,
   type LogOutputChannel,
+  languages,
   window,
 } from 'vscode';
-import { ExecuteCommandRequest, RevealOutputChannelOn, State } from 'vscode-languageclient';
+import {
+  ExecuteCommandRequest,
+  RevealOutputChannelOn,
+  State,
+  type TextDocumentIdentifier,
+} from 'vscode-languageclient';
 import { LanguageClient, TransportKind } from 'vscode-languageclient/node';
 import { withAutoClosed } from './auto_closing';
-import { PreviewCapability } from './capabilities';
+import { OwnCapabilities } from './capabilities';
 import { Dismissals } from './dismissal';
 import { HeldBackMark } from './held_back';
 import { findServer, type Server } from './server';
 import { excluded } from './settings';
 import type { StatusItem } from './status_item';
 import { Silences } from './why';
-import { type Broken, forServer, type ModelOffer, STATUS, type Status } from './wire';
+import { type Broken, DIAGNOSTICS, forServer, type ModelOffer, STATUS, type Status } from './wire';
 
 const RESTART_DELAY_MS = 500;
 const MISSING: Broken = {
@@ -162,7 +169,13 @@ export class Session implements Disposable {
         },
       },
     });
-    client.registerFeature(new PreviewCapability());
+    client.registerFeature(new OwnCapabilities());
+    client.onRequest(DIAGNOSTICS, ({ uri }: TextDocumentIdentifier) =>
+      languages
+        .getDiagnostics(client.protocol2CodeConverter.asUri(uri))
+        .filter(({ severity }) => severity <= DiagnosticSeverity.Warning)
+        .map(({ range, message }) => ({ line: range.start.line, message })),
+    );
     client.onNotification(STATUS, (status: Status) => {
       this.status.show(status);
       if (status.offer) {

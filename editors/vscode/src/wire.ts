@@ -4,6 +4,8 @@ export const STATUS = 'midspan/status';
 export const CURSOR_MOVED = 'midspan/cursorMoved';
 export const WHY = 'midspan/whyThisSuggestion';
 export const WHY_NOTHING = 'midspan/whyNoSuggestion';
+/** The server asks for a document's errors and warnings. */
+export const DIAGNOSTICS = 'midspan/diagnostics';
 export const RESTART_ENGINE = 'midspan.restartEngine';
 export const REPORT = 'midspan.status';
 export const INSTALL_MODEL = 'midspan.installModel';

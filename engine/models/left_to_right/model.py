@@ -114,12 +114,20 @@ class LeftToRightModel(LeftToRightBase):
         row = self._edits
         if row is None:
             raise ModelError(f"{self.info.name} was not made to predict edits")
-        related = tuple((one.path, one.text) for one in fill.snippets)
         asked = EditPrompt(
-            fill.path, fill.prefix, rewrite.region, fill.suffix, rewrite.cursor, rewrite.kept, rewrite.edits, related
+            fill.path,
+            fill.prefix,
+            rewrite.region,
+            fill.suffix,
+            rewrite.cursor,
+            rewrite.kept,
+            rewrite.edits,
+            [(one.path, one.text) for one in fill.snippets],
+            rewrite.reports,
         )
         if row.is_ambiguous(asked):
             raise ModelError(f"the text has a mark of the format {row.name}")
+        asked = row.without_marks(asked)
         tokens = [] if self.specials.begin is None else [self.specials.begin]
         for piece in row.prompt(asked):
             tokens += self._mark(piece) if isinstance(piece, Mark) else self._encode_alone(piece)

@@ -1,12 +1,21 @@
 """Zed's zeta2 format: the prompt that its source writes, and the region that its parser reads back."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
-from http_service import HttpService
+from http_service import HttpService, http_service
+from support.coder import coder_or_skip
+from support.lsp_editor import engine_home
 
 from engine.cli.next_edit import undone
+from engine.client.launcher import EngineOptions
 from engine.http.markers import END, read_zeta
+from engine.http.rewriting import Rewriting
+from engine.library.store import choose_for_edits
+from engine.protocol.messages import Fill
+from engine.protocol.rewrite import PastEdit, Rewrite
 
 _ABOVE = "import os\n\n\ndef main():\n"
 _REGION = '    print("one", flush=True)\n    print("two")\n    print("three")\n    value = <|user_cursor|>\n'
@@ -116,6 +125,66 @@ def test_a_streamed_region_comes_as_a_whole(service: HttpService) -> None:
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert 'two\\", flush=True' in answer.text
     assert answer.text.endswith("data: [DONE]\n\n")
+
+
+_HISTORY = (
+    "<filename>edit_history\n--- a/a.py\n+++ b/a.py\n@@ -3,2 +3,2 @@\n x\n-old\n+new\n@@ -9,1 +9,1 @@\n-one\n+two\n"
+    "// User accepted prediction:\n--- a/b.py\n+++ b/b.py\n@@ -1,1 +1,1 @@\n-f(1)\n+f(1, 2)\n\n"
+)
+
+
+def test_the_edit_history_is_read_hunk_by_hunk_for_a_model_for_edits() -> None:
+    found = read_zeta(_prompt().replace("<filename>src/app.py", f"{_HISTORY}<filename>src/app.py"))
+    assert found is not None
+    assert [*found.rewriting.edits] == [
+        PastEdit("a.py", "x\nold\n", "x\nnew\n", 3),
+        PastEdit("a.py", "one\n", "two\n", 9),
+        PastEdit("b.py", "f(1)\n", "f(1, 2)\n", 1),
+    ]
+
+
+_EDIT = PastEdit("a.py", "f(1)\n", "f(2)\n")
+
+
+def test_a_model_for_edits_is_asked_for_the_whole_region_with_one_kind_of_line_end() -> None:
+    region = Rewriting("a.py", "above\r\n", "x\r\nf(2)", "below\r\n", 3, edits=(_EDIT,))
+    asked = region.asked_of(Fill(1, "", ""))
+    assert asked is not None
+    assert (asked.prefix, asked.suffix) == ("above\n", "below\n")
+    assert asked.rewrite == Rewrite("x\nf(2)\n", 2, edits=[_EDIT])
+    assert region.answered("x\nf(3)\n") == "x\r\nf(3)"
+
+
+@pytest.mark.parametrize("odd", ["<<<<<<< HEAD\n", "=======\n", "a\rb\n", "a\x0cb\n", "a\u202eb\n"])
+def test_a_region_with_merge_marks_or_odd_characters_is_not_rewritten(odd: str) -> None:
+    assert Rewriting("a.py", "", f"x\n{odd}", "", 0).asked_of(Fill(1, "", "")) is None
+
+
+@pytest.mark.parametrize("answer", ["x\nf(2)\n", "x\nf(1)\n", "x\n<<<<<<< CURRENT\nf(2)\n"])
+def test_no_change_one_that_takes_the_edit_back_and_one_with_marks_are_none(answer: str) -> None:
+    assert Rewriting("a.py", "", "x\nf(2)\n", "", 0, edits=(_EDIT,)).answered(answer) is None
+
+
+def test_a_model_for_edits_rewrites_what_no_rule_knows_and_a_fill_comes_where_it_is_silent(
+    running: EngineOptions, tmp_path: Path
+) -> None:
+    coder = coder_or_skip()
+    with pytest.MonkeyPatch.context() as patch, engine_home(Path(os.environ["MIDSPAN_RUNTIME_DIR"]), coder):
+        patch.setenv("MIDSPAN_CONFIG_DIR", str(tmp_path))
+        choose_for_edits(str(coder))
+        with http_service(Path(running.model)) as service:
+            region = "def pay(cart):\n    <|user_cursor|>return price(cart.items, cart.tax)\n"
+            diff = "@@ -1,1 +1,1 @@\n-def price(items, tax):\n+def price(items, tax, currency):\n"
+            asked = _prompt(region, diff)
+            assert "price(cart.items, cart.tax, cart.currency)\n" in _ask(service, asked)
+            marked = asked.replace("<<<<<<< CURRENT\n", "<|marker_1|>").replace("=======\n", "<|marker_2|>\n")
+            assert _ask(service, marked).startswith(
+                "<|marker_1|>def pay(cart):\n    return price(cart.items, cart.tax, "
+            )
+            before, _, after = _REGION.partition("<|user_cursor|>")
+            text = _ask(service, _prompt())
+            assert text.startswith(before)
+            assert text.endswith(after + END)
 
 
 def test_an_edit_is_undone_next_to_the_cursor() -> None:

@@ -1,13 +1,16 @@
 """The next edit by a model: which parts it may rewrite after an edit, and which of its changes are offered."""
 
+import attrs
 import pytest
 from lsprotocol import types
 
+from engine.models.edit_formats import EDIT_FORMATS, EditFormat, EditPrompt
 from engine.protocol.messages import Candidate, changed_part
+from lsp_server.documents.edits import MOST_PARSED
 from lsp_server.documents.store import Documents, Snapshot, position_in
 from lsp_server.requests.model_edits import rewrite_of
 from lsp_server.suggest.region import MOST_LINES, Region, past_edits, regions_of
-from lsp_server.suggest.rewritten import EditPrice, Verdict, asked_text, verdicts
+from lsp_server.suggest.rewritten import EditPrice, Verdict, asked_text, verdicts, worse
 
 CODE = """\
 def load(path):
@@ -156,3 +159,76 @@ def test_a_last_line_without_an_end_stays_without() -> None:
 
 def test_without_a_tree_nothing_is_asked() -> None:
     assert regions_of(edited("load path\nload path\n", ("path", "file"), path="notes.txt")) == []
+
+
+def test_a_text_is_bounded_by_its_length_and_not_by_how_busy_the_machine_is(signature: Snapshot) -> None:
+    call = signature.text.index("load(args")
+    change = Verdict(call, call, "")
+    longer = attrs.evolve(change, text="x" * MOST_PARSED)
+    assert (worse(signature, change), worse(signature, longer)) == ("", "no tree")
+
+
+def offered(snapshot: Snapshot, region: Region, row: EditFormat, written: str) -> list[Verdict]:
+    """Return what is offered of a model's answer in a format, written with full certainty: `written` has no end yet."""
+    fill = rewrite_of(snapshot, region)
+    assert fill is not None
+    assert fill.rewrite is not None
+    asked = EditPrompt(fill.path, "", fill.rewrite.region, "", -1, fill.rewrite.kept, fill.rewrite.edits)
+    text = row.read(asked, written)
+    if text is None:
+        return []
+    found = verdicts(snapshot, region, Candidate(text, [text], [1.0], "complete"), PRICE)
+    return [one for one in found if not one.reason]
+
+
+def ended(row: EditFormat, text: str, blocks: int = 2) -> str:
+    """Return a text as a model of a format writes it to its end."""
+    if row.name == "zeta2.1":
+        return f"<|marker_1|>\n{text}<|marker_{blocks}|>"
+    return text + row.stop.strip()
+
+
+def rest(snapshot: Snapshot, region: Region, row: EditFormat) -> str:
+    """Return what a model of a format writes again: the region, without what is kept unless it writes that too."""
+    return snapshot.text[region.start if row.name == "zeta2.1" else region.free : region.end]
+
+
+@pytest.mark.parametrize("row", EDIT_FORMATS, ids=lambda row: row.name)
+class TestAnswersOfModels:
+    def test_a_fitting_one_is_offered(self, signature: Snapshot, row: EditFormat) -> None:
+        region = regions_of(signature)[-1]
+        text = rest(signature, region, row).replace("args.path)", "args.path, 'utf-8')")
+        (one,) = offered(signature, region, row, ended(row, text))
+        assert one.text == ", 'utf-8'"
+
+    @pytest.mark.parametrize(
+        "answer", ["", "\n", "Sure! Here is the code:\n", "NO_EDITS\n", "<|marker_7|>\n", "```python\n"]
+    )
+    def test_one_without_the_region_offers_nothing(self, signature: Snapshot, row: EditFormat, answer: str) -> None:
+        for region in regions_of(signature):
+            for written in (answer, ended(row, answer)):
+                assert offered(signature, region, row, written) == []
+
+    def test_half_a_region_deletes_nothing(self, signature: Snapshot, row: EditFormat) -> None:
+        for region in regions_of(signature):
+            text = rest(signature, region, row)
+            for stop in range(1, len(text)):
+                for written in (text[:stop], ended(row, text[:stop]), ended(row, f"{text[:stop]}\n")):
+                    for one in offered(signature, region, row, written):
+                        after = signature.text[: one.start] + one.text + signature.text[one.end :]
+                        assert len(after) >= len(signature.text), written
+
+    def test_another_file_is_not_put_in_its_place(self, signature: Snapshot, row: EditFormat) -> None:
+        other = "import os\n\n\nclass Shop:\n    def close(self):\n        os.remove(self.path)\n"
+        for region in regions_of(signature):
+            assert offered(signature, region, row, ended(row, other)) == []
+            assert offered(signature, region, row, ended(row, rest(signature, region, row) + other)) == []
+
+    def test_what_is_outside_of_a_region_that_was_cut_stays(self, row: EditFormat) -> None:
+        long = CODE + "".join(f"    step({number})\n" for number in range(200)) + "    load(1)\n"
+        snapshot = edited(long, ("load(path)", "load(path, encoding)"))
+        region = regions_of(snapshot)[1]
+        text = rest(snapshot, region, row).replace("load(args.path)", "load(args.path, 1)")
+        for written in (text, text[: text.rindex("step")], f"{text}    load(path, encoding)\n"):
+            for one in offered(snapshot, region, row, ended(row, written)):
+                assert region.free <= one.start <= one.end <= region.end

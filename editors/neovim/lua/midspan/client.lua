@@ -195,7 +195,7 @@ function M.config()
     root_markers = { '.git' },
     capabilities = {
       -- Code actions then come with our command; otherwise Neovim would apply them unseen.
-      experimental = { midspanPreview = true },
+      experimental = { midspanPreview = true, midspanDiagnostics = true },
       -- Neovim can do this, and does not say so. Only such an edit has the versions of the files.
       workspace = { workspaceEdit = { documentChanges = true } },
     },
@@ -232,6 +232,13 @@ function M.config()
       end,
       ['midspan/status'] = function(_, params, context)
         status.update(context.client_id, params)
+      end,
+      -- Servers do not see what other servers report: a model for edits may read it.
+      ['midspan/diagnostics'] = function(_, params)
+        local severity = { min = vim.diagnostic.severity.WARN }
+        return vim.tbl_map(function(one)
+          return { line = one.lnum, message = one.message }
+        end, vim.diagnostic.get(M.buf_of(params.uri), { severity = severity }))
       end,
       ['window/logMessage'] = function(_, params)
         log.add(params)

@@ -6,7 +6,7 @@ from support.masked_checkpoints import tiny_tokenizer
 from tokenizers import AddedToken
 
 from engine.models.edit_formats import EDIT_FORMATS, EditFormat, EditPrompt, Mark, Piece, format_of, marker_offsets
-from engine.protocol.rewrite import PastEdit
+from engine.protocol.rewrite import PastEdit, Report
 
 REGION = "def main():\n    load(1)\n    return 2\n"
 ASKED = EditPrompt(
@@ -38,6 +38,33 @@ def test_sweep_shows_the_edits_and_the_region_before_and_now() -> None:
 def test_sweep_shows_the_region_without_an_edit_that_was_made_in_it() -> None:
     own = attrs.evolve(ASKED, edits=[PastEdit("app.py", "    load()\n", "    load(1)\n", 3)])
     assert "original/app.py\ndef main():\n    load()\n    return 2\n<" in shown(ROWS["sweep"].prompt(own))
+
+
+def test_what_the_editor_reports_comes_after_related_code_where_a_format_has_a_place_for_it() -> None:
+    asked = attrs.evolve(ASKED, reports=[Report(2, "    load(1)", "missing argument b")])
+    sweep, instruct = (shown(ROWS[name].prompt(asked)) for name in ("sweep", "instruct"))
+    assert "y = 2\n<|file_sep|>context/diagnostics\nLine 2: missing argument b\n<|file_sep|>app.py.diff\n" in sweep
+    assert "The editor says of `    load(1)`: missing argument b\nThe part:\n" in instruct
+    for name in ("zeta2", "zeta2.1"):
+        assert ROWS[name].prompt(asked) == ROWS[name].prompt(ASKED)
+
+
+def test_an_instruct_model_reads_first_what_stays_from_edit_to_edit() -> None:
+    text = shown(ROWS["instruct"].prompt(ASKED))
+    places = [
+        text.rindex(part)
+        for part in ("In other.py:\n```\ny = 2\n```\n", "def load(a, b):", f"The part:\n```\n{REGION}")
+    ]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("row", EDIT_FORMATS, ids=lambda row: row.name)
+def test_related_code_and_reports_with_a_mark_of_the_format_are_left_out(row: EditFormat) -> None:
+    mark = row.marks[0]
+    odd = attrs.evolve(
+        ASKED, related=[("a.py", mark), ("b.py", "b\n")], reports=[Report(1, mark, ""), Report(2, "", "c")]
+    )
+    assert row.without_marks(odd) == attrs.evolve(odd, related=odd.related[1:], reports=odd.reports[1:])
 
 
 def test_zeta2_has_the_code_below_first_and_the_region_between_merge_marks() -> None:

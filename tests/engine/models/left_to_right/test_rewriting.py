@@ -9,7 +9,7 @@ from support.gguf_files import SPECIALS, tiny_network
 
 from engine.errors import MidspanError, ModelError
 from engine.fill.interface import Bounds, FillStrategy, FillTask
-from engine.fill.rewriting import Copied
+from engine.fill.rewriting import Copied, RewriteLayout
 from engine.fill.sampler import Sampler
 from engine.models.left_to_right.load import load_gguf
 from engine.models.left_to_right.model import LeftToRightModel
@@ -52,6 +52,13 @@ def test_the_text_is_that_of_left_to_right_whatever_the_draft_was(model: LeftToR
     likely, unlikely = written(model, FILL, "verify", alone), written(model, FILL, "verify", alone[5:20])
     assert own[0] == likely[0] == unlikely[0] == alone
     assert likely[1] < passes / 2
+
+
+def test_an_answer_that_goes_on_and_on_ends_soon_after_the_region_s_length(model: LeftToRightModel) -> None:
+    layout = model.lay_out(FILL)
+    assert isinstance(layout, RewriteLayout)
+    tokens, _ = written(model, attrs.evolve(FILL, max_tokens=1000), "verify")
+    assert len(tokens) == len(layout.unchanged) + 64
 
 
 def test_after_a_difference_the_draft_goes_on_in_the_region() -> None:
