@@ -128,7 +128,7 @@ def doubt_of(
     is_method = is_short and bool(receivers_of(match) or _is_method(match.nodes[0]))
     if other := elsewhere or other_value(rule, match, has_short_name=is_method):
         return other
-    if has_errors and _is_broken(match.nodes[0]):
+    if has_errors and len(match.bounds) > 1 and _is_broken(match.nodes[0]):
         return "a syntax error is beside it"
     return other_position(rule, match.nodes[0])
 

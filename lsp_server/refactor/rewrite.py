@@ -43,7 +43,7 @@ from lsp_server.refactor.render import File, LeftOut, Place, render
 from lsp_server.refactor.rule import Rule, RuleSet
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, indent_unit, parse, syntax_of
 from lsp_server.refactor.traits import traits_of
-from lsp_server.refactor.uses import uses_in
+from lsp_server.refactor.uses import of_module, uses_in
 
 
 def fits_language(rule: Rule, language: Language) -> bool:
@@ -104,7 +104,8 @@ class _Rewriting:
         self._path = path
         self._rules, self._fitting = rules, [rule for rule in fitting if rule.rename is None]
         self._source, self._syntax = source, syntax
-        self._renames = [rule for rule in fitting if rule.rename is not None]
+        renames = [rule for rule in fitting if rule.rename is not None]
+        self._renames = [each for rule in renames for each in (rule, *of_module(rule, syntax))]
         self._scopes = Scopes(syntax, imports_of(syntax))
         self._digest = digest_of(source.text)
         self._own = _own_spans(rules, source)

@@ -280,3 +280,39 @@ def test_the_namespace_of_one_function_of_c_may_be_meant_for_the_others() -> Non
     shared = sure_edit("cpp", f"#ifdef __cplusplus\n#endif\n{text}", one, two)
     assert shared.edits == ()
     assert "C, which has no `std`, reads this file too" in reasons(shared)
+
+
+def test_else_if_of_php_is_written_as_one_word_in_all_chains() -> None:
+    before = "<?php\nif ($a) { f(); } else if ($b) { g(); } else if ($c) { h(); }\n"
+    text = "<?php\nif ($x) { f(); }\nelse if ($y) {\n    g(1);\n} else if($z) { i(); } else { j(); }\n"
+    edit = sure_edit("php", text, (before, before.replace("else if", "elseif", 1)))
+    assert edit.applied(text) == text.replace("else if", "elseif")
+
+
+REPLACED = {
+    "a field of PHP": ("php", "<?php\nself::$server->flush(1);\n", "self::$server->", "Server::", "<?php\nself::$server->add($b);\n$this->add($b);\n"),
+    "a field of Python": ("python", "self.client.get(url)\n", "self.client.", "self.api.", "self.client.post(1, data)\nself.post(2)\n"),
+    "a field of TypeScript": ("typescript", "this.client.get(url);\n", "this.client.", "this.api.", "this.client.post(1, data);\nthis.post(2);\n"),
+    "a class that stays": ("php", "<?php\nStore::open(1);\n", "Store::", "Store::get()->", "<?php\nStore::close($b, 2);\nOther::close(1);\n"),
+    "a path": ("rust", "fn f() { cmp::min(1, x); }\n", "cmp::", "std::cmp::", "fn f() { cmp::max(x, 2); }\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REPLACED)
+def test_a_receiver_that_says_what_it_is_is_replaced_before_all_its_members(kind: str) -> None:
+    name, before, old, new, text = REPLACED[kind]
+    assert sure_edit(name, text, (before, before.replace(old, new))).applied(text) == text.replace(old, new)
+
+
+MOVED = {
+    "php": ("<?php\nDB::find(1);\n", "DB::", "DB::open('x')->", "<?php\nDB::drop(2);\n"),
+    "go": ("package p\n\nfunc f() { assert.Equal(t, 1) }\n", "assert.", "require.", "package p\n\nfunc g() { assert.Nil(e) }\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", MOVED)
+def test_where_a_member_may_have_moved_alone_the_others_are_wide(language: str) -> None:
+    before, old, new, text = MOVED[language]
+    edit = sure_edit(language, text, (before, before.replace(old, new)))
+    assert edit.edits == ()
+    assert [reason.partition(": ")[0] for reason in reasons(edit)] == ["wide"]
