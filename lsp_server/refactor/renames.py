@@ -108,7 +108,9 @@ def qualified(changes: Sequence[Change], before: Syntax, after: Syntax, path: st
         rename = Rename("import", digest, 0, module, origin(own), qualifier=qualifier)
         old = Leaf(leaf.kind, own.bound, True)
         new = attrs.evolve(old, text=qualifier + own.bound)
-        unbound = (first,) if traits_of(names.language).names_all and not names_of(after).declared(first) else ()
+        # An import that the example added follows into other files; where a file names all, a line says what it lacks.
+        is_said = traits_of(names.language).names_all or bool(names_of(after).declared(first))
+        unbound = (first,) if is_said and not names.declared(first) else ()
         rule = Rule(names.language, (old,), (new,), path=path, rename=rename, unbound=unbound)
         rules += [rule, *of_module(rule, before)]
     return tuple({rule.words: rule for rule in rules}.values())

@@ -140,3 +140,23 @@ def test_a_qualifier_that_another_file_does_not_know_is_doubtful_or_named() -> N
     text = "from a.kinds import Call\nx = Call(1)\n"
     edit = sure_edit("python", "from a.kinds import Call\ny: Call\n", (text, text.replace("Call(1)", "ft.Call(1)")))
     assert (len(edit.edits), edit.unknown) == (1, ("ft",))
+
+
+FOLLOWING = {
+    "python": (
+        "from a.kinds import Call\nx = Call(1)\n",
+        "from a.kinds import Call\nimport a.kinds as ft\nx = ft.Call(1)\n",
+        "from a.kinds import Call\ny: Call\n",
+        "import a.kinds as ft\nfrom a.kinds import Call\ny: ft.Call\n"),
+    "php": (
+        "<?php\nuse G\\Psr7\\Uri;\nf(new Uri(1));\n",
+        "<?php\nuse G\\Psr7\\Uri;\nuse G\\Psr7;\nf(new Psr7\\Uri(1));\n",
+        "<?php\nuse G\\Psr7\\Uri;\nfunction g(Uri $u) {}\n",
+        "<?php\nuse G\\Psr7\\Uri;\nuse G\\Psr7;\nfunction g(Psr7\\Uri $u) {}\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", FOLLOWING)
+def test_the_import_of_a_qualifier_that_the_example_added_follows(language: str) -> None:
+    before, after, other, changed = FOLLOWING[language]
+    assert sure_edit(language, other, (before, after)).applied(other) == changed
