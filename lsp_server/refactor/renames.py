@@ -10,7 +10,7 @@ import attrs
 from lsp_server.refactor.bindings import imports_of, origin
 from lsp_server.refactor.declarations import Declaration, Names, is_class, is_member, names_of
 from lsp_server.refactor.difference import Change
-from lsp_server.refactor.grammar import is_name, is_string_content
+from lsp_server.refactor.grammar import SELF, is_name, is_string_content
 from lsp_server.refactor.members import KEYED, member_of_keys
 from lsp_server.refactor.pattern import Leaf
 from lsp_server.refactor.rule import Import, Rename, Rule
@@ -125,7 +125,7 @@ def _qualifier(change: Change) -> tuple[Node | None, str]:
     at = next((index for index, (one, other) in enumerate(texts) if one != other), 0)
     added = "".join(one.text for one in new[at : at + more])
     is_all = more > 0 and [one.text for one in old[at:]] == [one.text for one in new[at + more :]]
-    is_qualifier = re.fullmatch(r"(\w+(\.|::|\\))+", added) is not None
+    is_qualifier = re.fullmatch(r"(\w+(\.|::|\\))+", added) is not None and new[at].text not in SELF
     return (old[at], added) if is_all and is_qualifier else (None, "")
 
 

@@ -142,6 +142,23 @@ def test_a_qualifier_that_another_file_does_not_know_is_doubtful_or_named() -> N
     assert (len(edit.edits), edit.unknown) == (1, ("ft",))
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "old", "new"),
+    [
+        ("python", "from m import api\ndef f(self): api.get(1); api.drop(2)\n", "api.get", "self.api.get"),
+        (
+            "typescript",
+            "import { api } from 'm';\nclass A { f() { api.get(1); api.drop(2); } }\n",
+            "api.get",
+            "this.api.get",
+        ),
+    ],
+)
+def test_a_field_of_the_name_of_an_import_is_no_module(language: str, text: str, old: str, new: str) -> None:
+    example = text.replace(old, new)
+    assert sure_edit(language, example, (text, example)).edits == ()
+
+
 FOLLOWING = {
     "python": (
         "from a.kinds import Call\nx = Call(1)\n",
