@@ -225,7 +225,8 @@ class BulkPlace:
     """One place that changes. `before` and `after` are its whole lines, without the last line end.
 
     `range` is the place in the text before the edit. `reason` is a phrase such as "as in app.py:12". A `doubtful` place
-    is to be asked about, and not ticked.
+    is to be asked about, and not ticked. The `wide` ones, which only the widest form of the rule fits, are a group that
+    the user takes or leaves.
     """
 
     id: int
@@ -236,6 +237,7 @@ class BulkPlace:
     after: str
     reason: str = ""
     doubtful: bool = False
+    wide: bool = False
 
 
 @attrs.frozen

@@ -17,7 +17,7 @@ from engine.errors import MidspanError
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot, position_in
 from lsp_server.engine_link.link import ProgressBar
-from lsp_server.refactor.file_edit import Block, FileEdit, Span, TextEdit, blocks_of
+from lsp_server.refactor.file_edit import Block, FileEdit, Omission, Span, TextEdit, blocks_of
 from lsp_server.refactor.search import Found
 from lsp_server.wire import ActionName, BulkEdit, BulkOmission, BulkPlace, ScopeName
 
@@ -53,7 +53,7 @@ class DraftFile:
     @classmethod
     def found(cls, uri: str, path: str, found: Found, reason: str) -> "DraftFile":
         """Return the draft of what a search found. In a file with syntax errors every place is doubtful."""
-        doubts = {one.span: one.reason for one in found.edit.doubtful}
+        doubts = {one.span: one for one in found.edit.doubtful}
         if found.edit.has_errors:
             reason += "; this file has syntax errors"
         elif found.edit.unknown:
@@ -62,6 +62,11 @@ class DraftFile:
         full = found.target.full if found.target.folder else ""
         blocks = tuple(_doubted(block, doubts) for block in _explained(found.blocks, reason, is_doubtful))
         return cls(uri, path, full, found.edit, blocks, _explained(found.following, reason))
+
+    @property
+    def confirmed(self) -> "DraftFile":
+        """The same file where the user ticked its places: the editor need not ask again."""
+        return attrs.evolve(self, blocks=tuple(attrs.evolve(block, doubtful=False) for block in self.blocks))
 
     @property
     def edits_chosen(self) -> set[TextEdit]:
@@ -96,8 +101,13 @@ class Draft:
 
     @property
     def places(self) -> int:
-        """The number of places that can be chosen."""
-        return sum(len(file.blocks) for file in self.files)
+        """The number of places that can be chosen, without the wide ones."""
+        return len(self.fitting)
+
+    @property
+    def wide(self) -> int:
+        """The number of places that only the widest form of the rule fits."""
+        return len(self._blocks) - self.places
 
     @property
     def left_out(self) -> int:
@@ -108,6 +118,11 @@ class Draft:
     def sure(self) -> set[int]:
         """The ids of the places that nobody needs to be asked about."""
         return {number for number, block in enumerate(self._blocks) if not block.doubtful}
+
+    @property
+    def fitting(self) -> set[int]:
+        """The ids of the places that are not wide."""
+        return {number for number, block in enumerate(self._blocks) if not block.wide}
 
     @property
     def _blocks(self) -> list[Block]:
@@ -131,7 +146,7 @@ class Draft:
         followers = [(file, block) for file in self.files for block in file.following]
         following = [_place(-1, *one, encoding, newline_only) for one in followers]
         left_out = [
-            BulkOmission(file.uri, file.path, one.line(newline_only), one.reason)
+            BulkOmission(file.uri, file.path, one.line(newline_only), one.phrase)
             for file in self.files
             for one in file.edit.left_out
         ]
@@ -161,10 +176,12 @@ def _explained(blocks: Sequence[Block], reason: str, is_doubtful: bool = False) 
     return tuple(attrs.evolve(block, reason=reason, doubtful=is_doubtful) for block in blocks)
 
 
-def _doubted(block: Block, doubts: Mapping[Span, str]) -> Block:
+def _doubted(block: Block, doubts: Mapping[Span, Omission]) -> Block:
     """Return a block that says why the first doubtful place in it is one."""
-    doubt = next((doubts[span] for span in block.spans if span in doubts), "")
-    return attrs.evolve(block, doubtful=True, reason=doubt) if doubt else block
+    doubt = next((doubts[span] for span in block.spans if span in doubts), None)
+    if doubt is None:
+        return block
+    return attrs.evolve(block, doubtful=True, wide=doubt.doubt == "wide", reason=doubt.reason)
 
 
 def _place(
@@ -174,8 +191,10 @@ def _place(
     source, top = Source.of(lead + block.before, newline_only), block.line_start - len(lead)
     corners = [position_in(source, offset - top, encoding) for offset in (block.start, block.end)]
     start, end = (types.Position(first + one.line, one.character) for one in corners)
-    selected = types.Range(start, end)
-    return BulkPlace(number, file.uri, file.path, selected, block.before, block.after, block.reason, block.doubtful)
+    selected, reason = types.Range(start, end), block.reason
+    return BulkPlace(
+        number, file.uri, file.path, selected, block.before, block.after, reason, block.doubtful, block.wide
+    )
 
 
 class Cancelled(Exception):

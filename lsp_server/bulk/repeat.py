@@ -18,8 +18,8 @@ from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.doubts import WIDE
-from lsp_server.refactor.file_edit import FileEdit, counted
+from lsp_server.refactor.doubts import TO_CHOOSE
+from lsp_server.refactor.file_edit import Block, FileEdit, counted
 from lsp_server.refactor.paste import adapted, is_paste
 from lsp_server.refactor.recent import RecentPlaces, RecentRules, former_places, found_in, recent_places
 from lsp_server.refactor.rewrite import fits_language, rewrite
@@ -246,10 +246,10 @@ class Repeat:
                 else:  # the search does not know what the user did in this document, but who else has a renamed member
                     here = one if known.recent.is_rename else _with_wide(known.found, one)
                     drafts[0] = DraftFile.found(uri, path, here, known.reason)
-        places = sum(len(file.blocks) for file in drafts)
-        changed = sum(bool(file.blocks) for file in drafts)
-        doubtful = sum(block.doubtful for file in drafts for block in file.blocks)
-        title = f"Repeat this edit: {counted(places, 'place')} in {counted(changed, 'file')}"
+        fitting = [(file.uri, block) for file in drafts for block in file.blocks if not block.wide]
+        doubtful = sum(block.doubtful for _, block in fitting)
+        changed = counted(len({uri for uri, _ in fitting}), "file")
+        title = f"Repeat this edit: {counted(len(fitting), 'place')} in {changed}"
         title += f", {doubtful:,} of them doubtful" if doubtful else ""
         narrow = Narrowing(rules, snapshot.uri, snapshot.language).narrow
         return Draft(title, known.recent.name, tuple(drafts), tuple(reached), narrow=narrow)
@@ -267,7 +267,7 @@ class Narrowing:
         """Return the edit of the blocks of a file. The imports follow what is chosen."""
         spans = {span for block in file.blocks for span in block.spans}
         language = self.language if file.uri == self.uri else language_for("", file.path)
-        edit = rewrite(self.rules, file.edit.path, text, language, spans)
+        edit = rewrite(self.rules, file.edit.path, text, language, spans, TO_CHOOSE)
         if set(edit.places) != spans:
             raise NotApplied(f"{file.path}: the chosen places alone would have a syntax error; choose all of this file")
         return edit
@@ -275,14 +275,26 @@ class Narrowing:
 
 def _with_wide(here: Found, searched: Found) -> Found:
     """Return what is known of a document, with the wide places that a search of it found."""
-    left_out = [one for one in searched.edit.left_out if one.reason.startswith(WIDE)]
-    edit = attrs.evolve(here.edit, left_out=(*here.edit.left_out, *left_out))
-    return attrs.evolve(here, target=searched.target, edit=edit)
+    wide = [one for one in searched.edit.doubtful if one.doubt == "wide"]
+    left_out = [one for one in searched.edit.left_out if one.doubt == "wide"]
+    spans, own = {one.span for one in wide}, {row for block in here.blocks for row in _rows(block)}
+    more = [block for block in searched.blocks if spans.issuperset(block.spans) and own.isdisjoint(_rows(block))]
+    edit = attrs.evolve(
+        here.edit,
+        digest=searched.edit.digest,
+        left_out=(*here.edit.left_out, *left_out),
+        doubtful=(*here.edit.doubtful, *wide),
+    )
+    blocks = tuple(sorted((*here.blocks, *more), key=lambda block: block.line))
+    return attrs.evolve(here, target=searched.target, edit=edit, blocks=blocks)
+
+
+def _rows(block: Block) -> range:
+    return range(block.line, block.line + block.before.count("\n") + 1)
 
 
 def _is_at(selection: Selection, known: KnownRule) -> bool:
-    blocks = [range(block.line, block.line + block.before.count("\n") + 1) for block in known.found.blocks]
-    return selection.touches(known.lines, *blocks)
+    return selection.touches(known.lines, *map(_rows, known.found.blocks))
 
 
 async def _search(
@@ -300,7 +312,7 @@ async def _search(
     settings = files.settings
     caps = Caps(settings.refactor_max_files, settings.refactor_max_places, settings.refactor_max_seconds)
     settled = await found_rivals([rules], targets[: caps.files], caps.seconds / 2)
-    found, progress = await search(settled, targets, caps, report, few=0)
+    found, progress = await search(settled, targets, caps, report, few=0, beside=TO_CHOOSE)
     return settled[0], found, progress.reached
 
 

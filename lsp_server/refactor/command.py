@@ -25,7 +25,7 @@ from engine.reading import read_text
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import LANGUAGES, language_for
 from lsp_server.refactor.alike import alike
-from lsp_server.refactor.doubts import DOUBTFUL, WIDE, Beside
+from lsp_server.refactor.doubts import Beside
 from lsp_server.refactor.example import Example, NoRule, changed_files
 from lsp_server.refactor.file_edit import FileEdit, counted
 from lsp_server.refactor.learn import learn
@@ -100,7 +100,7 @@ def repeat(
         for reason in one.reasons:
             typer.echo(f"{one.language}: not learned: {reason}", err=True)
     caps = Caps(max_files, max_places, max_seconds)
-    found, progress = _search(rules, targets, caps, Beside(doubtful, wide))
+    found, progress = _search(rules, targets, caps, Beside(doubtful, "all" if wide else ""))
     if json:
         typer.echo(as_json(found, progress))
     elif not apply:
@@ -277,11 +277,9 @@ def _summary(found: Sequence[Found], progress: Progress, done: str) -> None:
     places = sum(len(one.edit.places) for one in found)
     files = sum(bool(one.edit.edits) for one in found)
     left_out = sum(len(one.edit.left_out) for one in found)
-    more = "".join(
-        f", {count:,} of them {start.rstrip(': ')}: --{start.rstrip(': ')} takes them"
-        for start in (DOUBTFUL, WIDE)
-        if (count := sum(omission.reason.startswith(start) for one in found for omission in one.edit.left_out))
-    )
+    doubts = Counter[str](omission.doubt for one in found for omission in one.edit.left_out)
+    sorts = [one for one in ("doubtful", "wide") if doubts[one]]
+    more = "".join(f", {doubts[one]:,} of them {one}: --{one} takes them" for one in sorts)
     typer.echo(f"{counted(places, 'place')} in {counted(files, 'file')} {done}, {left_out} left out{more}", err=True)
 
 
@@ -332,9 +330,9 @@ def omissions(found: Sequence[Found]) -> Iterator[str]:
     seen: Counter[str] = Counter()
     for one in found:
         for omission in one.edit.left_out:
-            seen[omission.reason] += 1
-            if seen[omission.reason] <= MOST_SHOWN:
-                yield plain(f"{shown_path(one)}:{omission.span.line + 1}: left out: {omission.reason}")
+            seen[omission.phrase] += 1
+            if seen[omission.phrase] <= MOST_SHOWN:
+                yield plain(f"{shown_path(one)}:{omission.span.line + 1}: left out: {omission.phrase}")
     for reason, count in seen.items():
         if count > MOST_SHOWN:
             yield plain(f"midspan: {counted(count - MOST_SHOWN, 'more place')} left out: {reason}")

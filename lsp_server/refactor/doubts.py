@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import attrs
 
@@ -27,10 +28,6 @@ from lsp_server.refactor.syntax import Node
 from lsp_server.refactor.traits import traits_of
 from lsp_server.refactor.values import other_value
 
-DOUBTFUL = "doubtful: "
-"""The start of the reason of a place that fits, and is left out because it may mean something else."""
-WIDE = "wide: "
-"""The start of the reason of a place that only the widest form of a rule fits."""
 _ENOUGH = 2
 _PLAIN_TYPES = {name for name in BROUGHT if name.islower()} | {"String", "Object", "any"}
 # Words of any code; others, such as "assert" and "except", say what is meant.
@@ -51,18 +48,22 @@ _TYPE = re.compile(r"^(struct|class|enum|interface|trait|union|type)_(item|decla
 
 @attrs.frozen
 class Beside:
-    """Which places are edited beside the sure ones; the others are left out."""
+    """Which places are edited beside the sure ones; the others are left out.
+
+    The wide ones that are "apart" share no line with others, so that a user can choose each alone.
+    """
 
     doubtful: bool = True
-    wide: bool = False
+    wide: Literal["", "apart", "all"] = ""
 
     def takes(self, rule: Rule) -> bool:
         """Return whether the doubtful places of a rule are edited."""
-        return self.wide if rule.wide else self.doubtful
+        return bool(self.wide) if rule.wide else self.doubtful
 
 
 SURE = Beside(doubtful=False)
 ALL_BUT_WIDE = Beside()
+TO_CHOOSE = Beside(wide="apart")
 
 
 def is_syntax_alone(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> bool:
@@ -127,7 +128,7 @@ def doubt_of(
     is_method = is_short and bool(receivers_of(match) or _is_method(match.nodes[0]))
     if other := elsewhere or other_value(rule, match, has_short_name=is_method):
         return other
-    if has_errors and _is_broken(match.nodes[0]):
+    if has_errors and len(match.bounds) > 1 and _is_broken(match.nodes[0]):
         return "a syntax error is beside it"
     return other_position(rule, match.nodes[0])
 

@@ -14,6 +14,8 @@ from lsp_server.refactor.syntax import PARSE_SECONDS
 
 _Place = TypeVar("_Place")
 Step = Literal["same", "taken", "undone", "other"]
+Doubt = Literal["", "doubtful", "wide"]
+"""Why a place waits for the user: it may mean something else, or only the widest form of the rule fits it."""
 _MOST_LINES = 12
 """A place of more lines is shown by the lines that change, so that it does not take the places inside of it along."""
 
@@ -40,7 +42,7 @@ class Span:
 
 @attrs.frozen
 class Omission:
-    """A place that fits the pattern and was left out; `reason` is a phrase.
+    """A place that fits the pattern and was left out; `reason` is a phrase, `doubt` says if a user may take it.
 
     `row` is its line where only "\\n" ends lines; None if that is the span's.
     """
@@ -48,11 +50,18 @@ class Omission:
     span: Span
     reason: str
     row: int | None = None
+    doubt: Doubt = ""
 
     @classmethod
-    def of(cls, source: Source, span: Span, reason: str) -> "Omission":
+    def of(cls, source: Source, span: Span, reason: str, doubt: Doubt = "") -> "Omission":
         """Return the omission of a place of a text."""
-        return cls(span, reason, source.text.count("\n", 0, span.start) if source.lines.rows_differ else None)
+        row = source.text.count("\n", 0, span.start) if source.lines.rows_differ else None
+        return cls(span, reason, row, doubt)
+
+    @property
+    def phrase(self) -> str:
+        """The reason as a command prints it."""
+        return f"{self.doubt}: {self.reason}" if self.doubt else self.reason
 
     def line(self, newline_only: bool) -> int:
         """Return its line, as an editor counts lines."""
@@ -65,7 +74,7 @@ class FileEdit:
 
     `digest` names the text that the edits are for, see `digest_of`. `has_errors` says that a rule was applied to a text
     with syntax errors. `unknown` has the names that the edits use, and that nothing in the file defines or imports.
-    `doubtful` are those of the places that may mean something else, each with why.
+    `doubtful` are those of the places that may mean something else, each with why and its `doubt`.
     """
 
     path: str
@@ -76,6 +85,11 @@ class FileEdit:
     has_errors: bool = False
     unknown: tuple[str, ...] = ()
     doubtful: tuple[Omission, ...] = ()
+
+    @property
+    def wide(self) -> int:
+        """How many of the places only the widest form of a rule fits."""
+        return sum(one.doubt == "wide" for one in self.doubtful)
 
     def applied(self, text: str) -> str:
         """Return the text after the edits."""
@@ -271,8 +285,8 @@ class Block:
 
     `start` and `end` are the place, `line` its first line, which begins at `line_start`. `before` and `after` are
     whole lines without the last line end. A block without spans follows the others, such as an import. `reason` says
-    why it is offered; what is `doubtful` is to be asked about. Where only "\\n" ends lines, `line_start` is in the line
-    `row`, after its text `lead`.
+    why it is offered; what is `doubtful` is to be asked about, and what is `wide` is a part of the group that only the
+    widest form of the rule fits. Where only "\\n" ends lines, `line_start` is in the line `row`, after its text `lead`.
     """
 
     spans: tuple[Span, ...]
@@ -285,6 +299,7 @@ class Block:
     after: str
     reason: str = ""
     doubtful: bool = False
+    wide: bool = False
     row: int = 0
     lead: str = ""
 

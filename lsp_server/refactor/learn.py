@@ -37,7 +37,7 @@ from lsp_server.refactor.pattern import (
     variables,
     weight,
 )
-from lsp_server.refactor.renames import Renames, import_renames, renames_of
+from lsp_server.refactor.renames import Renames, import_renames, qualified, renames_of
 from lsp_server.refactor.rule import ImportEdit, Name, Need, Own, Rule, RuleSet, Seen, has_same_sides
 from lsp_server.refactor.surroundings import needs_of, position_of_example, position_of_modifier, uses_of
 from lsp_server.refactor.syntax import Node, Syntax, indent_unit
@@ -45,7 +45,7 @@ from lsp_server.refactor.traits import traits_of
 from lsp_server.refactor.unify import unify
 from lsp_server.refactor.values import joined, seen_of
 from lsp_server.refactor.variables import spread_value
-from lsp_server.refactor.wide import home_of, sure_and_wide, widest
+from lsp_server.refactor.wide import home_of, is_joined, sure_and_wide, widest
 
 _NOTHING = Own("", ())
 _NO_IMPORTS = ImportRules()
@@ -113,6 +113,7 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
             renames = import_renames(imports.replaced, changes, before, after, path)
         renames = renames if renames.rules else renames_of(changes, before, after, path)
         changes = [change for change in changes if not any(change is one for one in renames.changes)]
+        renames = attrs.evolve(renames, rules=(*renames.rules, *qualified(changes, before, after, path)))
     ones = [_learn_change(change, before, after, is_code, has_widest, path) for change in changes]
     learned: list[Learned] = []
     for one in ones:
@@ -179,7 +180,8 @@ def learned_set(lessons: Sequence[Lesson], language: Language, reasons: Sequence
             raise NoRule("no rule: only imports changed; change a place that uses them too")
         reason = said[0] if said else "both sides of the example are equal"
         raise NoRule(f"no rule: {reason}; give an example of a changed call, expression or statement")
-    rules = (*(one.rule for one in learned), *sure, *renames)
+    covered = [one for one in learned if one.wide is not None and is_joined(one.wide)]
+    rules = (*(one.rule for one in learned if one not in covered), *sure, *renames)
     return RuleSet(language.id, rules, imports, tuple(dict.fromkeys(said)), tuple(one.own for one in lessons), wide)
 
 

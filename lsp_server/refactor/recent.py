@@ -25,7 +25,6 @@ from lsp_server.refactor.rewrite import rewrite
 from lsp_server.refactor.rule import ImportEdit, Rule, RuleSet, has_same_sides
 from lsp_server.refactor.search import Found, Target
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, syntax_of
-from lsp_server.refactor.wide import sure_and_wide
 
 _MAX_RULES = 2
 _ONLY_REPEATED: frozenset[Sort] = frozenset({"value", "removal"})
@@ -205,7 +204,7 @@ def _recent_rules(edits: Sequence[RecentEdit], language: Language, path: str) ->
     is_telling = not is_single and "rename" not in sorts and not any(each.unknown for each in learned)
     rules = tuple(each.rule for each in learned)
     widest = [each.wide for each in learned if each.wide is not None and not has_same_sides(each.wide, each.rule)]
-    wide = sure_and_wide(widest)[1] if examples == 1 else ()
+    wide = tuple(widest) if examples == 1 else ()
     own = _own_imports(learned, imports, _syntax(edits[-1].after, language))
     if later != ImportEdit() and not {*later.added, *later.removed} & {*own.added, *own.removed}:
         return None  # the newest edit has nothing to do with the one before

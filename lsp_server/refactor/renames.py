@@ -1,21 +1,22 @@
 """The declarations that an example gave another name, each as a rule whose places are its uses."""
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import origin
+from lsp_server.refactor.bindings import imports_of, origin
 from lsp_server.refactor.declarations import Declaration, Names, is_class, is_member, names_of
 from lsp_server.refactor.difference import Change
-from lsp_server.refactor.grammar import is_name, is_string_content
+from lsp_server.refactor.grammar import SELF, is_name, is_string_content
 from lsp_server.refactor.members import KEYED, member_of_keys
 from lsp_server.refactor.pattern import Leaf
 from lsp_server.refactor.rule import Import, Rename, Rule
 from lsp_server.refactor.syntax import Node, Syntax
 from lsp_server.refactor.traits import traits_of
-from lsp_server.refactor.uses import Uses, is_fixture, module_path
+from lsp_server.refactor.uses import Uses, is_fixture, module_of, module_path, of_module
 
 
 @attrs.frozen(eq=False)
@@ -87,6 +88,45 @@ def import_renames(
     if not all(words and words <= rules.keys() for words in used):
         return Renames()
     return Renames(tuple(rules.values()), tuple(changes), frozenset(rules), tuple(imports))
+
+
+def qualified(changes: Sequence[Change], before: Syntax, after: Syntax, path: str) -> tuple[Rule, ...]:
+    """Return the imported names that an example put a qualifier before: the others of the module are meant too.
+
+    They are not if the qualifier is the whole path of the module (`std::cmp` for `use std::cmp`).
+    """
+    rules: list[Rule] = []
+    names, parts = names_of(before), imports_of(before).parts
+    for change in changes:
+        leaf, qualifier = _qualifier(change)
+        found = names.resolved(leaf) if leaf is not None else None
+        own = next((one.what for one in parts if found is not None and one.what.bound == found.leaf.text), None)
+        if leaf is None or own is None or found is None or found.sort != "import":
+            continue
+        digest, first = hashlib.sha256(after.data).hexdigest(), re.split(r"\W", qualifier)[0]
+        module = "" if module_of(own).endswith(f" {qualifier}") else module_of(own)
+        rename = Rename("import", digest, 0, module, origin(own), qualifier=qualifier)
+        old = Leaf(leaf.kind, own.bound, True)
+        new = attrs.evolve(old, text=qualifier + own.bound)
+        # An import that the example added follows into other files; where a file names all, a line says what it lacks.
+        is_said = traits_of(names.language).names_all or bool(names_of(after).declared(first))
+        unbound = (first,) if is_said and not names.declared(first) else ()
+        rule = Rule(names.language, (old,), (new,), path=path, rename=rename, unbound=unbound)
+        rules += [rule, *of_module(rule, before)]
+    return tuple({rule.words: rule for rule in rules}.values())
+
+
+def _qualifier(change: Change) -> tuple[Node | None, str]:
+    """Return the name that a change only puts a qualifier before, and that qualifier: `m.`, `std::`."""
+    old = [leaf for node in change.before for leaf in node.leaves()]
+    new = [leaf for node in change.after for leaf in node.leaves()]
+    more = len(new) - len(old)
+    texts = zip((one.text for one in old), (one.text for one in new), strict=False)
+    at = next((index for index, (one, other) in enumerate(texts) if one != other), 0)
+    added = "".join(one.text for one in new[at : at + more])
+    is_all = more > 0 and [one.text for one in old[at:]] == [one.text for one in new[at + more :]]
+    is_qualifier = re.fullmatch(r"(\w+(\.|::|\\))+", added) is not None and new[at].text not in SELF
+    return (old[at], added) if is_all and is_qualifier else (None, "")
 
 
 def own_uses(one: Declaration, names: Names, path: str) -> list[Node]:

@@ -14,8 +14,9 @@ from lsp_server.languages.registry import language_for
 from lsp_server.refactor.bindings import UNKNOWN, Scopes, imports_of
 from lsp_server.refactor.candidates import in_macros, may_have_place, near_patterns, near_places, other_syntax
 from lsp_server.refactor.checks import Done, done_spans, is_same_thing, why_not
-from lsp_server.refactor.doubts import ALL_BUT_WIDE, DOUBTFUL, WIDE, Beside, doubt_of
+from lsp_server.refactor.doubts import ALL_BUT_WIDE, Beside, doubt_of
 from lsp_server.refactor.file_edit import (
+    Doubt,
     FileEdit,
     Omission,
     Ranges,
@@ -42,7 +43,7 @@ from lsp_server.refactor.render import File, LeftOut, Place, render
 from lsp_server.refactor.rule import Rule, RuleSet
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, indent_unit, parse, syntax_of
 from lsp_server.refactor.traits import traits_of
-from lsp_server.refactor.uses import uses_in
+from lsp_server.refactor.uses import of_module, uses_in
 
 
 def fits_language(rule: Rule, language: Language) -> bool:
@@ -103,11 +104,12 @@ class _Rewriting:
         self._path = path
         self._rules, self._fitting = rules, [rule for rule in fitting if rule.rename is None]
         self._source, self._syntax = source, syntax
-        self._renames = [rule for rule in fitting if rule.rename is not None]
+        renames = [rule for rule in fitting if rule.rename is not None]
+        self._renames = [each for rule in renames for each in (rule, *of_module(rule, syntax))]
         self._scopes = Scopes(syntax, imports_of(syntax))
         self._digest = digest_of(source.text)
         self._own = _own_spans(rules, source)
-        self._left_out: dict[tuple[int, int], str] = {}
+        self._left_out: dict[tuple[int, int], tuple[str, Doubt]] = {}
 
     def edit(self, only: Collection[Span] | None, beside: Beside) -> FileEdit:
         places: list[Place] = []
@@ -115,7 +117,9 @@ class _Rewriting:
             if not place.doubt or beside.takes(place.rule):
                 places.append(place)
             else:
-                self._leave_out(place, (WIDE if place.rule.wide else DOUBTFUL) + place.doubt)
+                self._leave_out(place, place.doubt, _sort_of(place))
+        if beside.wide == "apart":
+            places = list(self._apart(places))
         if only is not None:
             places = [place for place in places if self._span_of(place) in only]
         if not places:
@@ -148,8 +152,26 @@ class _Rewriting:
             self._omissions(),
             has_errors=self._syntax.errors > 0,
             unknown=self._unknown(done),
-            doubtful=tuple(Omission(span, one.doubt) for span, one in zip(spans, done, strict=True) if one.doubt),
+            doubtful=tuple(
+                Omission(span, one.doubt, doubt=_sort_of(one))
+                for span, one in zip(spans, done, strict=True)
+                if one.doubt
+            ),
         )
+
+    def _apart(self, places: Sequence[Place]) -> Iterator[Place]:
+        """Yield places without the wide ones that share a line with others."""
+        others = Ranges[Match]()
+        for place in places:
+            if not place.rule.wide:
+                others.add(place.match)
+        data = self._syntax.data
+        for place in places:
+            start, end = data.rfind(b"\n", 0, place.match.start) + 1, data.find(b"\n", place.match.end)
+            if place.rule.wide and others.touching(start, end if end >= 0 else len(data)):
+                self._leave_out(place, place.doubt, "wide")
+            else:
+                yield place
 
     def _unknown(self, places: Sequence[Place]) -> tuple[str, ...]:
         """Return the names that the edits of places use, and that nothing defines in a file that has to name all."""
@@ -224,10 +246,10 @@ class _Rewriting:
             )
             if is_known or is_place or done.has(match) or not is_same_thing(rule, match, self._scopes):
                 continue
-            self._left_out[match.start, match.end] = reason
+            self._left_out[match.start, match.end] = reason, ""
         for span in in_macros(rule, self._syntax):
             if not any(True for _ in taken.touching(*span)):
-                self._left_out.setdefault(span, "it is inside of a macro, whose tokens have no syntax")
+                self._left_out.setdefault(span, ("it is inside of a macro, whose tokens have no syntax", ""))
         words = other_syntax(rule)
         for found in words.finditer(self._syntax.data) if words is not None else ():
             self._leave_out_other_syntax(found.span(), done, taken)
@@ -242,7 +264,7 @@ class _Rewriting:
         at = bisect_right(comments, start, key=lambda comment: comment.start)
         is_comment = at > 0 and start < comments[at - 1].end
         if not (is_known or is_comment or self._syntax.in_string(start)):
-            self._left_out[span] = "it has another syntax here than in the example"
+            self._left_out[span] = "it has another syntax here than in the example", ""
 
     def _without_empty_bodies(self, places: Sequence[Place]) -> list[Place]:
         """Leave out the places that are deleted if nothing would be left of a body that needs something."""
@@ -301,8 +323,8 @@ class _Rewriting:
     def _applied(self, edits: Sequence[ByteEdit]) -> str:
         return edited(self._source.text, (edit.in_text(self._source) for edit in edits))
 
-    def _leave_out(self, place: Place, reason: str) -> None:
-        self._left_out.setdefault((place.match.start, place.match.end), reason)
+    def _leave_out(self, place: Place, reason: str, doubt: Doubt = "") -> None:
+        self._left_out.setdefault((place.match.start, place.match.end), (reason, doubt))
 
     def _span_of(self, place: Place) -> Span:
         """Return a place with the end of its statement, if the edit changes that."""
@@ -311,11 +333,15 @@ class _Rewriting:
 
     def _omissions(self) -> tuple[Omission, ...]:
         left_out = sorted(self._left_out.items())
-        return tuple(Omission.of(self._source, self._span(*span), reason) for span, reason in left_out)
+        return tuple(Omission.of(self._source, self._span(*span), *why) for span, why in left_out)
 
     def _span(self, start: int, end: int) -> Span:
         first = self._source.offset_of_byte(start)
         return Span(first, self._source.offset_of_byte(end), self._source.lines.at(first))
+
+
+def _sort_of(place: Place) -> Doubt:
+    return "wide" if place.rule.wide else "doubtful"
 
 
 def _own_spans(rules: RuleSet, source: Source) -> list[tuple[int, int]] | None:

@@ -83,7 +83,7 @@ class Rename:
     import the file as. An import has its origin as the `owner`. A member has an `owner` and its `bases`, and `family`
     are the types of a workspace that have the same member, `rivals` those that declare another one, None if nobody
     looked. `clash` says why the new name is not free. `is_of_all` says that the example renamed two declarations alike,
-    `is_key` that it renamed a key of a value.
+    `is_key` that it renamed a key of a value. `qualifier` is what an imported name got before it, if that is all.
     """
 
     sort: str
@@ -98,6 +98,7 @@ class Rename:
     clash: str = ""
     is_of_all: bool = False
     is_key: bool = False
+    qualifier: str = ""
 
     @property
     def is_of_file(self) -> bool:

@@ -251,8 +251,9 @@ async def search(
 
     `report` is called after each group of files, and what it raises ends the search with its processes. A search that
     reaches a cap ends there, and its progress says so. Up to `few` files are searched in this process. `beside` says
-    which places are edited beside the sure ones.
+    which places are edited beside the sure ones; the wide ones that a user chooses from do not count.
     """
+    uncounted: Callable[[Found], int] = (lambda one: one.edit.wide) if beside.wide == "apart" else (lambda _: 0)
     progress = Progress(min(len(targets), caps.files))
     if len(targets) > caps.files:
         progress.reached.append(f"only the first {caps.files} of {len(targets)} files were searched")
@@ -265,7 +266,7 @@ async def search(
         async for index, some in results:
             found += some
             progress.searched += len(chunks[index])
-            progress.places += sum(len(one.edit.places) for one in some)
+            progress.places += sum(len(one.edit.places) - uncounted(one) for one in some)
             ended = ""
             if progress.searched < progress.files and progress.places >= caps.places:
                 ended = f"the search ended at {progress.places} places"

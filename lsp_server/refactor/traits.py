@@ -152,7 +152,7 @@ _TRAITS = {
     "cpp": _c(spellings=_spellings(("NULL", "nullptr")), library=frozenset(_C_LIBRARY.split())),
     "php": Traits(
         ends_statements=True,
-        spellings=_spellings(("array ( )", "[ ]"), ("list ( )", "[ ]")),
+        spellings=_spellings(("array ( )", "[ ]"), ("list ( )", "[ ]"), ("else if", "elseif")),
         around=("<?php\n", "\n"),
         contexts=(("<?php\nfunction f(", " $x) {}\n"),),
     ),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from lsp_server.refactor.bindings import ImportPart, imports_of, same_origin
+from lsp_server.refactor.bindings import ImportPart, imports_of, origin, same_origin
 from lsp_server.refactor.declarations import (
     Declaration,
     Names,
@@ -19,6 +19,7 @@ from lsp_server.refactor.declarations import (
 )
 from lsp_server.refactor.grammar import SELF, callee_of, is_call, is_import, is_string_content
 from lsp_server.refactor.members import Members, is_shorthand, member_of_keys, rivalry
+from lsp_server.refactor.pattern import Leaf
 from lsp_server.refactor.rule import Import, Rule
 from lsp_server.refactor.syntax import Node, Syntax, parse
 
@@ -43,6 +44,8 @@ class Use:
 def uses_in(rule: Rule, syntax: Syntax, own: bool, path: str) -> list[Use]:
     """Return the uses of a renamed declaration in the file `path`. `own` says that the file is the example."""
     assert rule.rename is not None
+    if rule.rename.qualifier:
+        return _qualified_uses(rule, names_of(syntax), own)
     if own:
         return _own_uses(rule, rule.rename.start, syntax)
     if rule.rename.is_of_file:
@@ -55,6 +58,43 @@ def uses_in(rule: Rule, syntax: Syntax, own: bool, path: str) -> list[Use]:
     if same:
         return list(Uses(rule, names, same[0]).all())
     return _uses_in_module(rule, names) if _is_imported_from(rule, path) else []
+
+
+def of_module(rule: Rule, syntax: Syntax) -> list[Rule]:
+    """Return the same rule for the other names that a file imports from the module of a name that got a qualifier."""
+    rename, rules, old = rule.rename, list[Rule](), rule.pattern[0]
+    if rename is None or not (rename.qualifier and rename.module) or not isinstance(old, Leaf):
+        return []
+    for one in imports_of(syntax).all:
+        if one.bound != rule.words[0] and module_of(one) and same_origin(module_of(one), rename.module):
+            pattern = (attrs.evolve(old, text=one.bound),)
+            template = (attrs.evolve(old, text=rename.qualifier + one.bound),)
+            other = attrs.evolve(rename, owner=origin(one))
+            rules.append(attrs.evolve(rule, pattern=pattern, template=template, rename=other))
+    return rules
+
+
+def module_of(what: Import) -> str:
+    """Return the module that an imported name is of, as it is written; "" if none is."""
+    if what.kind != "text":
+        return what.source if what.name else ""
+    module = what.source.rpartition(what.bound)[0]
+    return module if module.endswith((".", "::", "\\")) else ""
+
+
+def _qualified_uses(rule: Rule, names: Names, own: bool) -> list[Use]:
+    """Return the uses of an imported name that gets a qualifier; the import itself is none."""
+    assert rule.rename is not None
+    imports = [one for one in names.declared(rule.words[0]).values() if one.sort == "import"]
+    same = next((one for one in imports if same_origin(one.owner, rule.rename.owner)), None)
+    if same is None:
+        return []
+    first = re.split(r"\W", rule.rename.qualifier)[0]
+    is_known = own or first in rule.unbound or not rule.rename.module or bool(names.declared(first))
+    doubt = "" if is_known else f"`{first}`, which the edit uses, is not known here"
+    uses = Uses(rule, names, same, clash="").all()
+    apart = (one for one in uses if not any(is_import(above) for above in one.leaf.ancestors()))
+    return [Use(one.leaf, doubt, one.before) for one in apart]
 
 
 def _uses_in_module(rule: Rule, names: Names) -> list[Use]:

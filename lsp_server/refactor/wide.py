@@ -55,8 +55,9 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
     if len(change.before) != 1 or len(change.after) != 1:
         return None
     old, new = _smallest(change.before[0], change.after[0])
-    if (of_library := _of_library(old, new, before, after)) is not None:
-        return of_library
+    joined = _joined(change.before[0], change.after[0], before, after)
+    if (known := joined or _of_library(old, new, before, after)) is not None:
+        return known
     if not old.children and not _is_telling(old) and old.parent is not None and new.parent is not None:
         if is_callee(old) and not any(same(old, one) for one in new.walk()):
             return None  # another function with the same arguments: the rule itself says so
@@ -130,7 +131,7 @@ def _smallest(old: Node, new: Node) -> tuple[Node, Node]:
 
 
 def _by_keywords(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
-    """Return the form of an edit that only changes the keywords before what is left of a node; None if it does more."""
+    """Return the form of an edit that only changes the keywords at the start of a node; None if it does more."""
     tail = list(
         itertools.takewhile(lambda pair: same(*pair), zip(old.children[::-1], new.children[::-1], strict=False))
     )
@@ -179,6 +180,30 @@ def _more_arguments(old: Node, new: Node, before: Syntax, after: Syntax) -> Wide
     return Widest(Sides((sides[0],), (sides[1],)), tops[0], tops[1], _quoted(words))
 
 
+def _joined(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
+    """Return the form of an edit that writes `else if` as `elseif`; None if it does something else."""
+    leaves, others = list(old.leaves()), list(new.leaves())
+    pairs = zip(leaves, others, strict=False)
+    at = next((index for index, (one, other) in enumerate(pairs) if one.text != other.text), 0)
+    is_rest_same = [one.text for one in leaves[at + 2 :]] == [one.text for one in others[at + 1 :]]
+    clause, other = leaves[at].parent, others[at].parent
+    texts = [one.text for one in (*leaves[at : at + 2], others[at])]
+    if not is_rest_same or texts != ["else", "if", "elseif"] or clause is None or other is None:
+        return None
+    inner, first, second = clause.children[1], _Reader(before), _Reader(after)
+    words = first.read(leaves[at]), first.read(leaves[at + 1])
+    rest = Tail("WT", first.gap(inner.children[1]), " ")
+    pattern = Branch(clause.kind, (words[0], Branch(inner.kind, (words[1], rest), inner.field)), clause.field)
+    word, gap = second.read(others[at]), second.gap(other.children[1])
+    template = Branch(other.kind, (word, Tail("WT", gap, " ")), other.field)
+    return Widest(Sides((pattern,), (template,)), clause, other, "`else if`")
+
+
+def is_joined(rule: Rule) -> bool:
+    """Return whether a rule writes `else if` as `elseif`: in a chain of them any other rule would hide some."""
+    return changed_words(rule)[1] == {"elseif"}
+
+
 def _of_library(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
     """Return the form of an edit that says which library a function is of; None if it does something else."""
     known = traits_of(before.language.id).library
@@ -204,20 +229,32 @@ def _is_keyword(node: Node) -> bool:
 
 
 def is_sound(rule: Rule) -> bool:
-    """Return whether the widest form means the same wherever it may be made: `static` of a closure, `const` for `let`.
-
-    unsound leaves out the places where it would not.
-    """
+    """Return whether the widest form means the same at all places that `unsound` does not leave out."""
     gone, come, stays = changed_words(rule)
     if rule.language == "php" and (gone, come) == (set(), {"static"}):
         return getattr(rule.pattern[0], "kind", "") in CLOSURES
     if rule.language == "python" and "except" in stays:
         return (gone, come) == (set(), {"as"})
+    if _is_of_receiver(rule):
+        return True
     return (frozenset(gone), frozenset(come)) in traits_of(rule.language).spellings
 
 
-def _has_words(rule: Rule) -> bool:
-    return any(isinstance(item, Hole) and item.words for item in items(rule.pattern))
+def _is_of_receiver(rule: Rule) -> bool:
+    """Return whether an edit replaces a receiver whose code says what it is, so that each member of it is meant.
+
+    `self.client` is one, and a class that stays (`Store::` becomes `Store::get()->`); a module says less.
+    """
+    sides = [side[0] for side in (rule.pattern, rule.template) if len(side) == 1]
+    branches = [side.children for side in sides if isinstance(side, Branch) and len(side.children) > 2]
+    ends = {tuple(getattr(one, "name", "") for one in children[2:]) for children in branches}
+    if len(branches) < 2 or len(ends) > 1 or variables(branches[0][:1]):
+        return False
+    old, new = ([one.text for one in items(children[:1]) if isinstance(one, Leaf)] for children in branches)
+    is_class = len(old) == 1 and old[0][:1].isupper() and old[0] in new[:1] and new[-2:] == ["(", ")"]
+    is_path = "::" in new and new[-len(old) :] == old
+    is_field = len(old) > 2 and old[0] in SELF and new[: len(old)] != old
+    return old != new and (is_class or is_path or is_field)
 
 
 def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
@@ -230,7 +267,8 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
         return "`$this` is used here" if any(leaf.text == "this" for leaf in match.nodes[0].leaves()) else None
     if ("public" in gone and traits_of(rule.language).hides) or "private" in come:
         return _overriding(match.nodes[0])
-    called = match.nodes[0].children[0] if _has_words(rule) else None
+    has_words = any(isinstance(item, Hole) and item.words for item in items(rule.pattern))
+    called = match.nodes[0].children[0] if has_words else None
     if called is not None and names_of(scopes.syntax).resolved(called) is not None:
         return f"`{called.text}` is a function of its own here"
     if come & {"nullptr", "std"} and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):

@@ -117,7 +117,7 @@ class BulkEdits:
         draft = self._drafts.get(params.id)
         if draft is None:
             return ApplyResult(False, "these places are forgotten by now; run the action again")
-        return await self._apply(draft, draft.chosen(set(params.places)))
+        return await self._apply(draft, [file.confirmed for file in draft.chosen(set(params.places))])
 
     async def run(self, asked: BulkAction) -> ApplyResult:
         """Compute and apply an action, for editors without previews: all places that are sure."""
@@ -131,7 +131,7 @@ class BulkEdits:
         """Return the edit of an action, for codeAction/resolve. Raises JsonRpcException."""
         draft = await self._work.draft(asked)
         form = self._form
-        ids = {*range(draft.places)} if form.annotations else draft.sure
+        ids = draft.fitting if form.annotations else draft.sure
         chosen = draft.chosen(ids)
         try:
             if not chosen:
@@ -186,6 +186,8 @@ def _left_out(draft: Draft, places: int | None = None) -> str:
         notes.append(f"{counted(draft.left_out, 'place')} left out")
     if doubtful:
         notes.append(f"{counted(doubtful, 'doubtful place')} not changed")
+    if draft.wide and places is not None:
+        notes.append(f"{counted(draft.wide, 'wide place')} not changed")
     return "".join(f"; {note}" for note in notes)
 
 

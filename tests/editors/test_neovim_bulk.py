@@ -204,15 +204,27 @@ def test_the_preview_groups_sure_wide_doubtful_and_left_out_places(open_app: Ope
     shown = preview(neovim)
 
     assert shown[0] == "Repeat this edit: 4 places in 3 files, 1 of them doubtful"
-    assert ticks(neovim) == ["[x] app.py:6", "[x] app.py:8", "[x] other.py:5", "[ ] vendor/theirs.py:5"]
+    narrow = ["[x] app.py:6", "[x] app.py:8", "[x] other.py:5", "[ ] vendor/theirs.py:5"]
+    assert ticks(neovim) == [*narrow, "[ ] more.py:5"]
     assert "[ ] vendor/theirs.py:5  doubtful: `vendor` has code of others" in shown
-    assert shown[shown.index("wide, give one as a second example: 1 place") + 1] == (
-        "    more.py:5  only `http` is as in the example"
-    )
+    at = shown.index("wide, w takes them all: 0 of 1 place")
+    assert shown[at + 1 : at + 4] == [
+        "[ ] more.py:5  only `http` is as in the example",
+        "  -     http.post(body)",
+        "  +     http.post(body, timeout=1)",
+    ]
     assert shown[shown.index("left out: 1 place") + 1].startswith("    sub/local.py:2  `http` is a parameter")
     assert any(row.endswith("r search, q close") for row in neovim.screen()), "the keys do not fit on a line"
     neovim.nvim.command("only | $")
     drawn = neovim.screen()
     assert any("[ ] vendor/theirs.py:5  doubtful: `vendor` has code of others" in row for row in drawn)
     folds = [row.strip("·") for row in drawn if row.startswith("+--")]
-    assert folds == ["+--  2 lines: wide, give one as a second example: 1 place", "+--  2 lines: left out: 1 place"]
+    assert folds == ["+--  4 lines: wide, w takes them all: 0 of 1 place", "+--  2 lines: left out: 1 place"]
+    neovim.keys("w")
+    assert ticks(neovim) == [*narrow, "[x] more.py:5"]
+    neovim.keys("na")
+    assert ticks(neovim) == [*narrow[:3], "[x] vendor/theirs.py:5", "[ ] more.py:5"]
+    neovim.keys("w<C-y>")
+    neovim.eventually(lambda: filetype(neovim) != "midspan-preview", "nothing is applied")
+    neovim.nvim.command("Midspan write")
+    assert "http.post(body, timeout=1)" in (project / "more.py").read_text()

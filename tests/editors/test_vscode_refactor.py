@@ -139,6 +139,23 @@ def test_the_edit_is_repeated_where_the_user_wants_and_undone(vscode: Workbench)
     (vscode.server.folder / "broken.py").unlink()
 
 
+def test_wide_places_are_a_group_that_one_key_takes(vscode: Workbench) -> None:
+    (vscode.server.folder / "more.py").unlink()
+    vscode.close_all()
+    app = "import http\n\nhttp.get(one|)\nhttp.get(two)\nhttp.post(three)\n"
+    vscode.open("app.py", app)
+    vscode.type(TYPED)
+    previewed(vscode)
+    assert vscode.texts_in_webview(".file-head") == ["app.py1 of 1", "Wide: only what the edit changes is there0 of 1"]
+    assert vscode.texts_in_webview(".apply") == ["Apply 1 place"]
+    vscode.press("w")
+    eventually(lambda: vscode.texts_in_webview(TICKED) == ["line 4", "app.py, line 5"], "the wide group to be ticked")
+    vscode.press("Control+Enter")
+    eventually(lambda: not vscode.texts_in_webview(PLACE), "the preview to close")
+    all_of_them = app.replace("|", "").replace(")", ", timeout=10)")
+    eventually(lambda: saved(vscode) == {"app.py": all_of_them}, "the wide place changed too")
+
+
 def test_what_is_changed_in_the_editor_only_is_said_and_saved_on_request(vscode: Workbench) -> None:
     vscode.saved("app.py")
     vscode.choose_action("Repeat this edit in this file (2 places)")

@@ -1,7 +1,7 @@
 """What the tests of rules share: learn from texts, apply to a text."""
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.doubts import DOUBTFUL, SURE
+from lsp_server.refactor.doubts import SURE
 from lsp_server.refactor.example import Example
 from lsp_server.refactor.file_edit import FileEdit
 from lsp_server.refactor.learn import learn
@@ -22,7 +22,7 @@ def repeated(language_id: str, before: str, after: str, text: str) -> str:
 
 def reasons(edit: FileEdit) -> list[str]:
     """Return why places were left out, in their order."""
-    return [one.reason for one in edit.left_out]
+    return [one.phrase for one in edit.left_out]
 
 
 def sure_edit(language_id: str, text: str, *examples: tuple[str, str]) -> FileEdit:
@@ -33,7 +33,7 @@ def sure_edit(language_id: str, text: str, *examples: tuple[str, str]) -> FileEd
 
 def doubts(edit: FileEdit) -> list[str]:
     """Return why places are doubtful, in their order."""
-    return [reason.removeprefix(DOUBTFUL) for reason in reasons(edit) if reason.startswith(DOUBTFUL)]
+    return [reason.removeprefix("doubtful: ") for reason in reasons(edit) if reason.startswith("doubtful: ")]
 
 
 def rules_of(language_id: str, *examples: tuple[str, str]) -> list[str]:

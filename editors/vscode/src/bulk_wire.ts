@@ -25,7 +25,10 @@ export interface BulkAction {
   range: Range;
 }
 
-/** One place that changes. `before` and `after` are whole lines, without the last line end. */
+/**
+ * One place that changes. `before` and `after` are whole lines, without the last line end. Of the `wide` ones, which only the
+ * widest form of the rule fits, the user takes all or some.
+ */
 export interface BulkPlace {
   id: number;
   uri: string;
@@ -35,6 +38,7 @@ export interface BulkPlace {
   after: string;
   reason: string;
   doubtful: boolean;
+  wide: boolean;
 }
 
 /** A place that was left out; `line` counts from 0. */

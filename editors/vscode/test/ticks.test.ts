@@ -6,7 +6,7 @@ import { Ticks } from '../webview/ticks.ts';
 const RANGE = { start: { line: 0, character: 0 }, end: { line: 0, character: 1 } };
 
 function place(id: number, uri: string, doubtful = false): BulkPlace {
-  return { id, uri, path: uri, range: RANGE, before: 'a', after: 'b', reason: '', doubtful };
+  return { id, uri, path: uri, range: RANGE, before: 'a', after: 'b', reason: '', doubtful, wide: false };
 }
 
 function edit(exclusive: boolean): BulkEdit {
@@ -18,13 +18,14 @@ test('all places but the doubtful are ticked', () => {
   assert.deepEqual(new Ticks(edit(false)).chosen, [1, 3]);
 });
 
-test('a file is ticked as a whole', () => {
+test('a group is ticked as a whole', () => {
   const ticks = new Ticks(edit(false));
-  ticks.setFile('a.py', true);
+  const group = edit(false).places.slice(0, 2);
+  ticks.setAll(group, true);
   assert.deepEqual(ticks.chosen, [1, 2, 3]);
-  ticks.setFile('a.py', false);
+  ticks.setAll(group, false);
   assert.deepEqual(ticks.chosen, [3]);
-  assert.deepEqual(ticks.countOf('a.py'), { ticked: 0, all: 2 });
+  assert.deepEqual(ticks.countOf(group), { ticked: 0, all: 2 });
 });
 
 test('of answers that exclude each other one is ticked', () => {

@@ -4,6 +4,7 @@ export interface Actions {
   open(): void;
   apply(): void;
   cancel(): void;
+  tickWide(): void;
 }
 
 const STEPS: Record<string, number> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 };
@@ -29,6 +30,8 @@ function action(event: KeyboardEvent, actions: Actions): boolean {
     actions.cancel();
   } else if (step !== undefined) {
     actions.move(step);
+  } else if (event.key === 'w') {
+    actions.tickWide();
   } else if (event.key === 'Enter' && onBox) {
     actions.open();
   } else {

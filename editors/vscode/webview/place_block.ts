@@ -17,7 +17,8 @@ export class PlaceBlock {
     this.box.type = edit.exclusive ? 'radio' : 'checkbox';
     this.box.name = edit.exclusive ? 'answer' : `place-${place.id}`;
     this.box.ariaLabel = `${place.path}, ${lineOf(place)}${place.reason && `: ${place.reason}`}`;
-    const label = element('label', 'line-number', this.box, lineOf(place));
+    const where = place.wide ? `${place.path}, ${lineOf(place)}` : lineOf(place);
+    const label = element('label', 'line-number', this.box, where);
     const head = element('div', 'place-head', label);
     if (place.reason) {
       head.append(element('span', place.doubtful ? 'reason doubtful' : 'reason', place.reason));

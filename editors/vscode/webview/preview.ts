@@ -35,5 +35,6 @@ followKeys({
   open: () => view?.open(),
   apply: () => view?.apply(),
   cancel: () => post({ type: 'cancel' }),
+  tickWide: () => view?.tickWide(),
 });
 post({ type: 'ready' });

@@ -1,4 +1,4 @@
-import type { BulkEdit } from '../src/bulk_wire';
+import type { BulkEdit, BulkPlace } from '../src/bulk_wire';
 
 /** Which places of an edit are ticked. At first all but the doubtful ones; of answers that exclude each other, the first. */
 export class Ticks {
@@ -31,19 +31,14 @@ export class Ticks {
     }
   }
 
-  setFile(uri: string, on: boolean): void {
-    for (const id of this.idsOf(uri)) {
+  setAll(places: BulkPlace[], on: boolean): void {
+    for (const { id } of places) {
       this.set(id, on);
     }
   }
 
-  /** Returns how many places of a file are ticked. */
-  countOf(uri: string): { ticked: number; all: number } {
-    const ids = this.idsOf(uri);
-    return { ticked: ids.filter(id => this.ticked.has(id)).length, all: ids.length };
-  }
-
-  private idsOf(uri: string): number[] {
-    return this.edit.places.filter(place => place.uri === uri).map(place => place.id);
+  /** Returns how many of some places are ticked. */
+  countOf(places: BulkPlace[]): { ticked: number; all: number } {
+    return { ticked: places.filter(({ id }) => this.ticked.has(id)).length, all: places.length };
   }
 }

@@ -1,7 +1,7 @@
 import type { BulkEdit } from '../src/bulk_wire';
 import type { FromPreview } from '../src/preview_messages';
 import { element } from './element';
-import { type FileGroup, fileGroups } from './file_group';
+import { type Group, groupsOf } from './group';
 import type { Actions } from './keys';
 import { counted, notes } from './notes';
 import type { PlaceBlock } from './place_block';
@@ -9,7 +9,8 @@ import type { Ticks } from './ticks';
 
 /** The whole preview: the rule, the files with their places, and the buttons. */
 export class View implements Actions {
-  private readonly groups: FileGroup[];
+  private readonly groups: Group[];
+  private readonly wide: Group | undefined;
   private readonly stops: { box: HTMLInputElement; block: PlaceBlock | undefined }[];
   private readonly applying = element('button', 'apply');
   private readonly summary = element('p', 'summary');
@@ -22,10 +23,12 @@ export class View implements Actions {
     private readonly post: (message: FromPreview) => void,
     private readonly onTick: () => void,
   ) {
-    this.groups = fileGroups(edit);
-    const ofFile = (group: FileGroup) => (edit.exclusive ? [] : [{ box: group.box, block: undefined }]);
+    const { files, wide } = groupsOf(edit);
+    this.wide = wide;
+    this.groups = wide ? [...files, wide] : files;
+    const own = (group: Group) => (edit.exclusive ? [] : [{ box: group.box, block: undefined }]);
     this.stops = this.groups.flatMap(group => [
-      ...ofFile(group),
+      ...own(group),
       ...group.blocks.map(block => ({ box: block.box, block })),
     ]);
     document.body.replaceChildren(this.head(), this.list(), this.foot());
@@ -69,6 +72,14 @@ export class View implements Actions {
     }
   }
 
+  /** Ticks all wide places; none if all of them are ticked. */
+  tickWide(): void {
+    const { wide } = this;
+    if (wide) {
+      this.tick(() => this.ticks.setAll(wide.places, !wide.box.checked));
+    }
+  }
+
   cancel(): void {
     this.post({ type: 'cancel' });
   }
@@ -86,7 +97,7 @@ export class View implements Actions {
 
   private list(): HTMLElement {
     for (const group of this.groups) {
-      group.box.addEventListener('change', () => this.tick(() => this.ticks.setFile(group.uri, group.box.checked)));
+      group.box.addEventListener('change', () => this.tick(() => this.ticks.setAll(group.places, group.box.checked)));
       for (const { box, place } of group.blocks) {
         box.addEventListener('change', () => this.tick(() => this.ticks.set(place.id, box.checked)));
       }
@@ -104,7 +115,8 @@ export class View implements Actions {
     const cancelling = element('button', 'cancel', 'Cancel');
     cancelling.addEventListener('click', () => this.cancel());
     this.applying.addEventListener('click', () => this.apply());
-    const keys = 'Space ticks, arrows move, Enter opens, Ctrl+Enter applies, Escape closes';
+    const wide = this.wide ? ', w ticks the wide ones' : '';
+    const keys = `Space ticks${wide}, arrows move, Enter opens, Ctrl+Enter applies, Escape closes`;
     return element('footer', '', this.applying, cancelling, element('span', 'keys', keys));
   }
 
@@ -116,7 +128,7 @@ export class View implements Actions {
 
   private refresh(): void {
     for (const group of this.groups) {
-      group.show(this.ticks.countOf(group.uri));
+      group.show(this.ticks.countOf(group.places));
       for (const { box, place } of group.blocks) {
         box.checked = this.ticks.has(place.id);
       }

@@ -81,6 +81,47 @@ async def test_an_editor_with_a_preview_chooses_places(editor: BulkEditor, proje
     assert change.text_document.uri.endswith("other.py")
 
 
+WIDE = {
+    "python": ("x.py", "import http\n\nhttp.get(one{})\nhttp.get(two{})\nhttp.post(three{})\n", ", timeout=10"),
+    "javascript": ("x.js", "import m from 'm';\n\nm.get(one{});\nm.get(two{});\nm.post(three{});\n", ", 10"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", WIDE)
+async def test_wide_places_are_a_group_that_the_user_takes_and_others_take_for_nothing(
+    editor: BulkEditor, project: Path, language: str
+) -> None:
+    name, text, more = WIDE[language]
+    (project / name).write_text(text.format("", "", ""))
+    await editor.begin(project, preview=True)
+    editor.show(project / name, language)
+    editor.replace("one", f"one{more}")
+
+    shown = await editor.bulk_edit(IN_WORKSPACE)
+
+    assert shown.title.startswith("Repeat this edit: ")
+    here = [(one.before.strip(), one.doubtful, one.wide) for one in shown.places if one.path == name]
+    (two, three) = (line.strip() for line in text.format("", "", "").splitlines() if "two" in line or "three" in line)
+    assert here == [(two, False, False), (three, True, True)]
+    assert (await editor.apply(shown.id, [one.id for one in shown.places if one.path == name])).applied
+    (change,) = changes_of(editor.applied[0].edit)
+    assert edited(editor.text, change.edits) == text.format(more, more, more)
+
+
+async def test_a_wide_place_that_shares_a_line_with_another_one_is_left_out(editor: BulkEditor, project: Path) -> None:
+    (project / "app.py").write_text("import http\n\nhttp.get(one)\nhttp.get(two), http.post(three)\n")
+    (project / "other.py").unlink()
+    await editor.begin(project, preview=True)
+    editor.show(project / "app.py")
+    editor.replace("get(one)", "get(one, timeout=10)")
+
+    shown = await editor.bulk_edit(IN_WORKSPACE)
+
+    (place,) = shown.places
+    assert (place.after, place.doubtful) == ("http.get(two, timeout=10), http.post(three)", False)
+    assert [one.reason for one in shown.leftOut] == ["wide: only `http` is as in the example"]
+
+
 async def test_what_the_user_has_edited_is_not_edited_again(editor: BulkEditor, project: Path) -> None:
     (project / "app.py").write_text("emit(name, 1)\n\n\nemit(other, 2)\n")
     (project / "more.py").write_text("emit(third, 3)\n")

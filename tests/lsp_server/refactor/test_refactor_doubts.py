@@ -131,6 +131,17 @@ def test_a_place_with_a_syntax_error_beside_it_is_doubtful() -> None:
     assert doubts(edit) == ["a syntax error is beside it"]
 
 
+@pytest.mark.parametrize(
+    ("language", "before", "old", "new", "text"),
+    [
+        ("cpp", "void f() { x = NULL; }\n", "NULL", "nullptr", "void g() { a(k ? (b = s(k), &b) : NULL @ 2); }\n"),
+        ("java", "class A { Foo x; }\n", "Foo", "Bar", "class B { void f() { Foo y = g(1 1, ); } }\n"),
+    ],
+)
+def test_a_token_alone_is_sure_beside_a_syntax_error(language: str, before: str, old: str, new: str, text: str) -> None:
+    assert sure_edit(language, text, (before, before.replace(old, new))).applied(text) == text.replace(old, new)
+
+
 def test_another_spelling_of_the_same_tokens_is_sure() -> None:
     before = "<?php\nif ($a) { stop(); } else if ($d) { halt(); }\n"
     text = "<?php\nif ($b) { go(); } else if ($c) { run(); }\n"

@@ -9,7 +9,7 @@ from support.refactor_case import doubts, edit_of, reasons, repeated, rules_of, 
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.alike import alike
-from lsp_server.refactor.doubts import SURE, WIDE
+from lsp_server.refactor.doubts import SURE
 from lsp_server.refactor.example import Example, NoRule
 from lsp_server.refactor.learn import learn
 from lsp_server.refactor.rewrite import rewrite
@@ -181,7 +181,7 @@ def test_another_form_of_import_is_sure_for_the_same_module_alone() -> None:
     text = "import Map from 'map';\n"
     edit = edit_of("typescript", [example], text)
     assert edit.applied(text) == text
-    assert reasons(edit) == [f"{WIDE}only `import from` is as in the example"]
+    assert reasons(edit) == ["wide: only `import from` is as in the example"]
 
 
 def test_other_imports_of_what_went_are_counted() -> None:

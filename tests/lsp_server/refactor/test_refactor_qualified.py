@@ -3,6 +3,7 @@
 # ruff: noqa: E501  a file a line
 
 import pytest
+from support.refactor_case import doubts, sure_edit
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.example import Example
@@ -100,3 +101,79 @@ def test_a_member_of_a_module_is_no_name_that_a_file_has_to_define() -> None:
     done = rewrite(rules_of_code(Example("old.Thing", "old.Item"), language), "file", text, language)
     assert done.edits
     assert not done.unknown
+
+
+IMPORTED = {
+    "python": (
+        "from .kinds import Call, Other\nfrom .z import Zed\n\nx: List[Call] = []\ndef f(c: Call, o: Other, z: Zed): self.Other(Other=1)\n",
+        "List[Call]", "List[ft.Call]",
+        "from .kinds import Call, Other\nfrom .z import Zed\n\nx: List[ft.Call] = []\ndef f(c: ft.Call, o: ft.Other, z: Zed): self.Other(Other=1)\n"),
+    "typescript": (
+        "import { a, b } from './m';\nimport c from './c';\nexport const f = x => { a(x); b(x); c(x.a); return { a, k: b }; };\n",
+        " a(x)", " m.a(x)",
+        "import { a, b } from './m';\nimport c from './c';\nexport const f = x => { m.a(x); m.b(x); c(x.a); return { a: m.a, k: m.b }; };\n"),
+    "php": (
+        "<?php\nuse G\\Psr7\\Request;\nuse G\\Psr7\\Uri;\nuse G\\Log;\nfunction f(Uri $u): Request { Log::f(); return new Request(Uri::of($u)); }\n",
+        "new Request", "new Psr7\\Request",
+        "<?php\nuse G\\Psr7\\Request;\nuse G\\Psr7\\Uri;\nuse G\\Log;\nfunction f(Psr7\\Uri $u): Psr7\\Request { Log::f(); return new Psr7\\Request(Psr7\\Uri::of($u)); }\n"),
+    "rust": (
+        "use std::cmp;\nuse std::io;\nfn f(a: u8) -> cmp::Ordering { io::x(); cmp::min(1, a); cmp::Ordering::Equal }\n",
+        "cmp::min", "std::cmp::min",
+        "use std::cmp;\nuse std::io;\nfn f(a: u8) -> std::cmp::Ordering { io::x(); std::cmp::min(1, a); std::cmp::Ordering::Equal }\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", IMPORTED)
+def test_an_imported_name_that_gets_a_qualifier_takes_the_others_of_its_module_along(language: str) -> None:
+    text, old, new, changed = IMPORTED[language]
+    example = text.replace(old, new)
+    assert sure_edit(language, example, (text, example)).applied(example) == changed
+
+
+def test_a_qualifier_that_another_file_does_not_know_is_doubtful_or_named() -> None:
+    text = "<?php\nuse G\\Psr7\\Uri;\nf(new Uri(1));\n"
+    example = text, text.replace("new Uri", "new Psr7\\Uri")
+    other = "<?php\nuse G\\Psr7\\Uri;\nfunction g(Uri $u) {}\n"
+    assert doubts(sure_edit("php", other, example)) == ["`Psr7`, which the edit uses, is not known here"]
+    knows = other.replace("Uri;", "Uri;\nuse G\\Psr7;")
+    assert sure_edit("php", knows, example).applied(knows) == knows.replace("g(Uri", "g(Psr7\\Uri")
+    text = "from a.kinds import Call\nx = Call(1)\n"
+    edit = sure_edit("python", "from a.kinds import Call\ny: Call\n", (text, text.replace("Call(1)", "ft.Call(1)")))
+    assert (len(edit.edits), edit.unknown) == (1, ("ft",))
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "old", "new"),
+    [
+        ("python", "from m import api\ndef f(self): api.get(1); api.drop(2)\n", "api.get", "self.api.get"),
+        (
+            "typescript",
+            "import { api } from 'm';\nclass A { f() { api.get(1); api.drop(2); } }\n",
+            "api.get",
+            "this.api.get",
+        ),
+    ],
+)
+def test_a_field_of_the_name_of_an_import_is_no_module(language: str, text: str, old: str, new: str) -> None:
+    example = text.replace(old, new)
+    assert sure_edit(language, example, (text, example)).edits == ()
+
+
+FOLLOWING = {
+    "python": (
+        "from a.kinds import Call\nx = Call(1)\n",
+        "from a.kinds import Call\nimport a.kinds as ft\nx = ft.Call(1)\n",
+        "from a.kinds import Call\ny: Call\n",
+        "import a.kinds as ft\nfrom a.kinds import Call\ny: ft.Call\n"),
+    "php": (
+        "<?php\nuse G\\Psr7\\Uri;\nf(new Uri(1));\n",
+        "<?php\nuse G\\Psr7\\Uri;\nuse G\\Psr7;\nf(new Psr7\\Uri(1));\n",
+        "<?php\nuse G\\Psr7\\Uri;\nfunction g(Uri $u) {}\n",
+        "<?php\nuse G\\Psr7\\Uri;\nuse G\\Psr7;\nfunction g(Psr7\\Uri $u) {}\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", FOLLOWING)
+def test_the_import_of_a_qualifier_that_the_example_added_follows(language: str) -> None:
+    before, after, other, changed = FOLLOWING[language]
+    assert sure_edit(language, other, (before, after)).applied(other) == changed

@@ -6,6 +6,7 @@ import pytest
 from support.typist import Typist
 
 from lsp_server.refactor.file_edit import Replacement
+from lsp_server.refactor.notation import described
 from lsp_server.refactor.recent import RecentPlaces, former_places, recent_places
 
 _PATHS = """import os
@@ -79,6 +80,23 @@ def test_an_older_edit_that_is_alike_widens_the_rule() -> None:
     assert two is not None
     assert (one.recent.examples, two.recent.examples) == (1, 2)
     assert len(two.one_by_one.places) == 2
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "old", "new", "wide"),
+    [
+        ("php", "<?php\nStore::open(1);\n", "Store::", "Store::get()->", "Store::$W1$W2 → Store::get()->$W1$W2"),
+        ("php", "<?php\n$a = array(1);\n", "array(1)", "[1]", "array($$WS) → [$$WS]"),
+    ],
+)
+def test_what_one_example_for_the_command_makes_sure_is_wide_in_an_editor(
+    language: str, text: str, old: str, new: str, wide: str
+) -> None:
+    typist = Typist(text)
+    typist.replace(old, new)
+    found = recent_places(typist.edits.all, language, "file")
+    assert found is not None
+    assert [described(rule) for rule in found.recent.wide] == [wide]
 
 
 def test_the_import_that_another_edit_added_comes_along() -> None:

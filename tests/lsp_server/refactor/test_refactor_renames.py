@@ -9,7 +9,7 @@ import pytest
 from support.refactor_case import doubts, repeated, rules_of, sure_edit
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.doubts import DOUBTFUL, SURE
+from lsp_server.refactor.doubts import SURE
 from lsp_server.refactor.example import Example
 from lsp_server.refactor.learn import learn
 from lsp_server.refactor.rivals import with_rivals
@@ -281,7 +281,7 @@ def test_a_method_that_another_class_has_too_is_doubtful(
     found = workspace(tmp_path, name, {f"x{path}": text, path: other}, "load_all", "load_each")
     assert found[f"x{path}"].edit.applied("").count("load_each") == 1
     assert not found[path].edit.edits
-    assert [one.reason for one in found[path].edit.left_out] == [f"{DOUBTFUL}`B` declares `load_all` too"]
+    assert [one.phrase for one in found[path].edit.left_out] == ["doubtful: `B` declares `load_all` too"]
 
 
 MADE = [

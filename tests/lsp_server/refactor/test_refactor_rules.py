@@ -186,7 +186,7 @@ def test_another_member_is_listed_in_both_contexts() -> None:
     rules = with_contexts(learn([Example(text, after)], language), language)
     done = rewrite(rules, "file", after, language)
     assert not done.edits
-    assert [one.reason for one in done.left_out] == [
+    assert [one.phrase for one in done.left_out] == [
         "wide: only `old` is as in the example",
         "its member is another one than in the example",
     ]

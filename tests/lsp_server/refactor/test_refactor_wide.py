@@ -6,7 +6,7 @@ import pytest
 from support.refactor_case import doubts, reasons, sure_edit
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.doubts import SURE, WIDE, Beside
+from lsp_server.refactor.doubts import SURE, Beside
 from lsp_server.refactor.example import Example
 from lsp_server.refactor.learn import learn
 from lsp_server.refactor.notation import described
@@ -49,8 +49,8 @@ def test_the_widest_form_of_an_edit_is_made_where_it_is_asked_for(kind: str) -> 
     listed = rewrite(rules, "file", text, language)
     assert listed.edits == ()
     (left_out,) = listed.left_out
-    assert left_out.reason.startswith(WIDE + "only `")
-    assert rewrite(rules, "file", text, language, beside=Beside(wide=True)).applied(text) == text.replace(old, new)
+    assert left_out.phrase.startswith("wide: only `")
+    assert rewrite(rules, "file", text, language, beside=Beside(wide="all")).applied(text) == text.replace(old, new)
 
 
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
@@ -156,7 +156,7 @@ def test_a_place_that_is_left_out_for_a_reason_of_its_own_keeps_it() -> None:
     text = "def f(six):\n    return six.text(2)\n"
     edit = rewrite(learn([example], language), "file", text, language)
     assert [one.reason for one in edit.left_out] == ["`six` is a parameter here"]
-    assert rewrite(learn([example], language), "file", text, language, beside=Beside(wide=True)).edits == ()
+    assert rewrite(learn([example], language), "file", text, language, beside=Beside(wide="all")).edits == ()
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_an_argument_that_is_added_may_be_meant_for_other_errors_or_functions_of
 ) -> None:
     rules = learn([Example(before, after)], language_for(language, ""))
     assert rewrite(rules, "file", text, language_for(language, "")).edits == ()
-    assert rewrite(rules, "file", text, language_for(language, ""), beside=Beside(wide=True)).applied(text) == changed
+    assert rewrite(rules, "file", text, language_for(language, ""), beside=Beside(wide="all")).applied(text) == changed
 
 
 INTERFACES = {
@@ -258,7 +258,7 @@ def test_what_the_members_of_an_interface_are_anyway_goes_from_all_of_them(langu
     edit = sure_edit(language, text, (before, before.replace("public ", "")))
     assert edit.applied(text) == text.replace("public ", "", 1)
     (left_out,) = reasons(edit)
-    assert left_out.startswith(WIDE)
+    assert left_out.startswith("wide: ")
 
 
 def test_an_abstract_method_of_a_class_is_none_of_an_interface() -> None:
@@ -275,8 +275,44 @@ def test_the_namespace_of_one_function_of_c_may_be_meant_for_the_others() -> Non
     one, two = ((one, one.replace(name, f"std::{name}")) for one, name in ((before, "fputs"), (other, "strlen")))
     listed = sure_edit("cpp", text, one)
     assert listed.edits == ()
-    assert reasons(listed) == [WIDE + "only that it is a function of C's library is as in the example"]
+    assert reasons(listed) == ["wide: only that it is a function of C's library is as in the example"]
     assert sure_edit("cpp", text, one, two).applied(text) == text.replace("memcpy", "std::memcpy")
     shared = sure_edit("cpp", f"#ifdef __cplusplus\n#endif\n{text}", one, two)
     assert shared.edits == ()
     assert "C, which has no `std`, reads this file too" in reasons(shared)
+
+
+def test_else_if_of_php_is_written_as_one_word_in_all_chains() -> None:
+    before = "<?php\nif ($a) { f(); } else if ($b) { g(); } else if ($c) { h(); }\n"
+    text = "<?php\nif ($x) { f(); }\nelse if ($y) {\n    g(1);\n} else if($z) { i(); } else { j(); }\n"
+    edit = sure_edit("php", text, (before, before.replace("else if", "elseif", 1)))
+    assert edit.applied(text) == text.replace("else if", "elseif")
+
+
+REPLACED = {
+    "a field of PHP": ("php", "<?php\nself::$server->flush(1);\n", "self::$server->", "Server::", "<?php\nself::$server->add($b);\n$this->add($b);\n"),
+    "a field of Python": ("python", "self.client.get(url)\n", "self.client.", "self.api.", "self.client.post(1, data)\nself.post(2)\n"),
+    "a field of TypeScript": ("typescript", "this.client.get(url);\n", "this.client.", "this.api.", "this.client.post(1, data);\nthis.post(2);\n"),
+    "a class that stays": ("php", "<?php\nStore::open(1);\n", "Store::", "Store::get()->", "<?php\nStore::close($b, 2);\nOther::close(1);\n"),
+    "a path": ("rust", "fn f() { cmp::min(1, x); }\n", "cmp::", "std::cmp::", "fn f() { cmp::max(x, 2); }\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REPLACED)
+def test_a_receiver_that_says_what_it_is_is_replaced_before_all_its_members(kind: str) -> None:
+    name, before, old, new, text = REPLACED[kind]
+    assert sure_edit(name, text, (before, before.replace(old, new))).applied(text) == text.replace(old, new)
+
+
+MOVED = {
+    "php": ("<?php\nDB::find(1);\n", "DB::", "DB::open('x')->", "<?php\nDB::drop(2);\n"),
+    "go": ("package p\n\nfunc f() { assert.Equal(t, 1) }\n", "assert.", "require.", "package p\n\nfunc g() { assert.Nil(e) }\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", MOVED)
+def test_where_a_member_may_have_moved_alone_the_others_are_wide(language: str) -> None:
+    before, old, new, text = MOVED[language]
+    edit = sure_edit(language, text, (before, before.replace(old, new)))
+    assert edit.edits == ()
+    assert [reason.partition(": ")[0] for reason in reasons(edit)] == ["wide"]

@@ -26,6 +26,7 @@ local FAILED = vim.lsp.protocol.ErrorCodes.RequestFailed
 ---@field after string whole lines
 ---@field reason string
 ---@field doubtful boolean
+---@field wide boolean
 
 ---@class midspan.BulkOmission
 ---@field uri string

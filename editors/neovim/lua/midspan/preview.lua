@@ -97,9 +97,9 @@ function Preview:tick(places, wanted)
   self:draw()
 end
 
---- Tick the place at the cursor, or take the tick off; on the name of a file, all its places.
-function Preview:toggle()
-  local places = (self:target() or { places = {} }).places
+--- Tick places, or take the ticks off if all of them have one.
+---@param places midspan.BulkPlace[]
+function Preview:toggle(places)
   local all_ticked = vim.iter(places):all(function(place)
     return self.ticked[place.id]
   end)
@@ -202,8 +202,9 @@ function Preview:set_keys()
     end
   end
   -- stylua: ignore start
-  key({ '<Space>', 'x' }, 'tick, or not', function() self:toggle() end)
-  key({ 'a' }, 'tick all', function() self:tick(self.edit.places, true) end)
+  key({ '<Space>', 'x' }, 'tick, or not', function() self:toggle((self:target() or { places = {} }).places) end)
+  key({ 'a' }, 'tick all', function() self:tick((preview_page.groups(self.edit)), true) end)
+  key({ 'w' }, 'tick the wide ones, or not', function() self:toggle(select(2, preview_page.groups(self.edit))) end)
   key({ 'n' }, 'tick none', function() self:tick(self.edit.places, false) end)
   key({ '<CR>' }, 'go there', function() self:go() end)
   key({ '<C-y>' }, 'apply', function() self:apply() end)

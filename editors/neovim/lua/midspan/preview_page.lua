@@ -5,7 +5,6 @@ local changed_part = require('midspan.changed_part')
 local M = {}
 
 local KEYS = '<Space> tick, a all, n none, <CR> go, <C-y> or :w apply, r search, q close'
-local WIDE = 'wide: '
 local KEYS_FOR_ONE = '<Space> choose one of these, <CR> go there, <C-y> or :w apply, r ask again, q close'
 
 ---@class midspan.PreviewMark
@@ -64,6 +63,15 @@ local function counted(count, what)
   return ('%d %s%s'):format(count, what, count == 1 and '' or 's')
 end
 
+---@param places midspan.BulkPlace[]
+---@param ticked table<integer, boolean> by the places' ids
+---@return midspan.BulkPlace[]
+local function ticked_of(places, ticked)
+  return vim.tbl_filter(function(place)
+    return ticked[place.id]
+  end, places)
+end
+
 ---@param edit midspan.BulkEdit
 ---@param notice? string
 function Page:add_header(edit, notice)
@@ -110,7 +118,7 @@ function Page:add_place(place, ticked, exclusive)
   local box = (exclusive and '(%s)' or '[%s]'):format(ticked and 'x' or ' ')
   local where = ('%s:%d'):format(place.path, place.range.start.line + 1)
   local reason = place.reason
-  if place.doubtful then
+  if place.doubtful and not place.wide then
     reason = reason ~= '' and ('doubtful: ' .. reason) or 'doubtful'
   end
   local target = { places = { place }, uri = place.uri, line = place.range.start.line }
@@ -124,9 +132,7 @@ end
 ---@param ticked table<integer, boolean>
 ---@param exclusive boolean
 function Page:add_heading(places, ticked, exclusive)
-  local wanted = #vim.tbl_filter(function(place)
-    return ticked[place.id]
-  end, places)
+  local wanted = #ticked_of(places, ticked)
   local count = exclusive and counted(#places, 'answer') or ('%d of %s'):format(wanted, counted(#places, 'place'))
   self:add('')
   self:add(('%s: %s'):format(places[1].path, count), 'Title', { places = places, uri = places[1].uri, line = places[1].range.start.line })
@@ -146,29 +152,39 @@ function Page:add_following(following, uri)
   end
 end
 
---- Add places that cannot be chosen, under a heading.
----@param heading string
+--- Add the places that cannot be chosen.
 ---@param left_out midspan.BulkOmission[]
-function Page:add_left_out(heading, left_out)
+function Page:add_left_out(left_out)
   if #left_out == 0 then
     return
   end
   self:add('')
-  local first = self:add(('%s: %s'):format(heading, counted(#left_out, 'place')), 'Title') + 1
+  local first = self:add('left out: ' .. counted(#left_out, 'place'), 'Title') + 1
   for _, each in ipairs(left_out) do
     local where = ('%s:%d'):format(each.path, each.line + 1)
     local target = { places = {}, uri = each.uri, line = each.line }
-    local reason = each.reason:gsub('\n', ' '):gsub('^' .. WIDE, '')
-    local row = self:add(('    %s  %s'):format(where, reason), nil, target)
+    local row = self:add(('    %s  %s'):format(where, (each.reason:gsub('\n', ' '))), nil, target)
     self:mark(row, 'Directory', 4, 4 + #where)
   end
   table.insert(self.folded, { first = first, last = #self.lines })
 end
 
----@param each midspan.BulkOmission
----@return boolean
-local function is_wide(each)
-  return vim.startswith(each.reason, WIDE)
+--- Add the places that only the widest form of the edit fits, in a fold.
+---@param wide midspan.BulkPlace[]
+---@param ticked table<integer, boolean>
+function Page:add_wide(wide, ticked)
+  if #wide == 0 then
+    return
+  end
+  local wanted = #ticked_of(wide, ticked)
+  local target = { places = wide, uri = wide[1].uri, line = wide[1].range.start.line }
+  self:add('')
+  local heading = ('wide, w takes them all: %d of %s'):format(wanted, counted(#wide, 'place'))
+  local first = self:add(heading, 'Title', target) + 1
+  for _, place in ipairs(wide) do
+    self:add_place(place, ticked[place.id], false)
+  end
+  table.insert(self.folded, { first = first, last = #self.lines })
 end
 
 --- Return the places of each file, in the order of the edit.
@@ -187,6 +203,18 @@ local function by_file(places)
   return files
 end
 
+--- Return the places that fit the rule, and those that only its widest form fits.
+---@param edit midspan.BulkEdit
+---@return midspan.BulkPlace[] narrow
+---@return midspan.BulkPlace[] wide
+function M.groups(edit)
+  local groups = { [false] = {}, [true] = {} } ---@type table<boolean, midspan.BulkPlace[]>
+  for _, place in ipairs(edit.places) do
+    table.insert(groups[place.wide == true], place)
+  end
+  return groups[false], groups[true]
+end
+
 --- Return the page for an edit. Which places are ticked changes no line's position.
 ---@param edit midspan.BulkEdit
 ---@param ticked table<integer, boolean> by the places' ids
@@ -195,7 +223,8 @@ end
 function M.page(edit, ticked, notice)
   local page = setmetatable({ lines = {}, marks = {}, targets = {}, folded = {}, first_place = 0 }, Page)
   page:add_header(edit, notice)
-  for number, places in ipairs(by_file(edit.places)) do
+  local narrow, wide = M.groups(edit)
+  for number, places in ipairs(by_file(narrow)) do
     page:add_heading(places, ticked, edit.exclusive)
     page.first_place = number == 1 and #page.lines or page.first_place
     for _, place in ipairs(places) do
@@ -203,11 +232,8 @@ function M.page(edit, ticked, notice)
     end
     page:add_following(edit.following, places[1].uri)
   end
-  local others = vim.iter(edit.leftOut):filter(function(each)
-    return not is_wide(each)
-  end)
-  page:add_left_out('wide, give one as a second example', vim.tbl_filter(is_wide, edit.leftOut))
-  page:add_left_out('left out', others:totable())
+  page:add_wide(wide, ticked)
+  page:add_left_out(edit.leftOut)
   return page
 end
 
