@@ -95,9 +95,13 @@ class DraftPlanner:
         self.time(milliseconds)
 
     def time(self, milliseconds: Mapping[int, float]) -> None:
-        """Take the measured milliseconds of passes, by their number of rows. A wider pass counts as no faster."""
+        """Take the measured milliseconds of passes, by their number of rows.
+
+        A pass counts as no slower than a wider one: what else runs on the machine only adds to a time.
+        """
         self._rows = np.array(sorted(milliseconds), np.float64)
-        self._times = np.maximum.accumulate([milliseconds[int(rows)] for rows in self._rows])
+        times = np.array([milliseconds[int(rows)] for rows in self._rows])
+        self._times = np.minimum.accumulate(times[::-1])[::-1]
         between = (self._times[-1] - self._times[0]) / max(1.0, self._rows[-1] - self._rows[0])
         self.row_cost = float(between / self._times[0])
         """What one more row costs, as a share of a pass of one row. A guess that is less likely is not worth it."""

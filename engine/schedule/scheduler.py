@@ -104,7 +104,7 @@ class Scheduler:
         self._fills = self._cancelled = self._passes = 0
         self._stopped = False
         self._said = True  # until the warm-up is over, which has budgets of its own
-        self._untimed = False
+        self._untimed = self._times_again = False
 
     async def start(self) -> None:
         """Warm the model up and begin to serve."""
@@ -117,7 +117,7 @@ class Scheduler:
             if self._model.info.device == "cuda":  # Each size is captured first, which takes too long for a user.
                 await asyncio.get_running_loop().run_in_executor(self._worker, time_passes, self._model)
             else:
-                self._untimed = True
+                self._untimed = self._times_again = True
                 self._wake.set()  # The loop, which waits already, does it.
 
     async def stop(self) -> None:
@@ -211,6 +211,9 @@ class Scheduler:
             async with asyncio.timeout(CALM_S):
                 await self._wake.wait()
                 return
+        if self._times_again:  # An editor that starts, and its other servers, keep a machine busy.
+            self._times_again = False
+            await asyncio.get_running_loop().run_in_executor(self._worker, self._time_passes)
         await asyncio.get_running_loop().run_in_executor(self._worker, self._tidy_up)
         await self._wake.wait()
 

@@ -82,7 +82,13 @@ def test_the_memory_is_trusted_as_far_as_it_was_right() -> None:
     assert 0.5 < planned.trust < 0.7
 
 
+def test_one_pass_that_something_else_made_slow_makes_no_wider_one_slow() -> None:
+    draft = Draft([1] * 15, [0.9] * 15)
+    quiet, disturbed = planner({1: 4.0, 8: 4.2, 16: 4.4}), planner({1: 4.0, 8: 20.0, 16: 4.4})
+    assert len(disturbed.plan([draft], 60).draft.tokens) == len(quiet.plan([draft], 60).draft.tokens)
+
+
 def test_a_wider_pass_that_was_measured_as_faster_counts_as_no_slower() -> None:
-    noisy = planner({1: 4.0, 8: 3.5, 16: 4.0})
+    noisy = planner({1: 4.0, 8: 3.5, 16: 3.5})
     assert noisy.row_cost == 0
     assert noisy.plan([NOTHING], 60).masks == MOST_MASKS

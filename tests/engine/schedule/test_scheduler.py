@@ -273,10 +273,26 @@ async def test_passes_are_timed_while_nobody_asks(family: Model) -> None:
     scheduler = Scheduler(family)
     await scheduler.start()
     await answer(scheduler, HOLE)
+    await until_timed(family, assumed)
+    await scheduler.stop()
+
+
+async def until_timed(family: EmbeddedModel, last: float) -> None:
     begun = time.monotonic()
-    while family.drafts.row_cost == assumed:
+    while family.drafts.row_cost == last:
         assert time.monotonic() < begun + 60
         await asyncio.sleep(0.01)
+
+
+async def test_what_was_timed_at_the_start_is_timed_again_once_it_is_calm(
+    family: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(family, EmbeddedModel)
+    monkeypatch.setattr(scheduling, "CALM_S", 0.5)
+    scheduler, last = Scheduler(family), family.drafts.row_cost
+    await scheduler.start()
+    await until_timed(family, last)
+    await until_timed(family, family.drafts.row_cost)
     await scheduler.stop()
 
 
