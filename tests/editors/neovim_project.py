@@ -71,12 +71,13 @@ def preview(neovim: Neovim, title: str = "in the workspace") -> list[str]:
 
 
 def filetype(neovim: Neovim) -> str:
-    kind: str = neovim.nvim.current.buffer.options["filetype"]
+    kind: str = neovim.lua("return vim.bo.filetype")  # in one request: the preview's buffer may be gone at the next
     return kind
 
 
 def lines(neovim: Neovim) -> list[str]:
-    return list(neovim.nvim.current.buffer[:])
+    shown: list[str] = neovim.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, true)")
+    return shown
 
 
 def ticks(neovim: Neovim) -> list[str]:
