@@ -79,7 +79,7 @@ PARALLEL := -n $(JOBS) --dist loadfile
 
 test: lint
 	$(PYTEST) $(PARALLEL) tests --ignore=tests/editors --ignore=tests/play
-	$(PYTEST) $(PARALLEL) tests/editors tests/play
+	$(PYTEST) tests/editors tests/play
 	@$(MAKE) --no-print-directory test-avx2
 
 # What depends on the processor's instructions, as on one that has only AVX2.
