@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import torch
 
 _log = logging.getLogger(__name__)
+IN_KERNEL = "the kernel, on the processor, without torch"
+"""What runs a model whose every part the kernel has."""
 
 
 @attrs.frozen
@@ -60,14 +62,14 @@ class Loading:
     """How a model is asked for: threads, "auto", "cpu" or "cuda", and a precision.
 
     `on_stage` is told how far a model of others is in the kernel. `load_drafter` loads the model in a folder to draft
-    for this one.
+    for this one, on the device that this one is on.
     """
 
     threads: int
     device: str
     precision: PrecisionSetting
     on_stage: OnStage
-    load_drafter: Callable[[Path], Model]
+    load_drafter: Callable[[Path, str], Model]
 
     @property
     def asked_place(self) -> str:
@@ -151,6 +153,11 @@ def in_torch(why: str) -> Runtime:
 def nowhere(why: str) -> Runtime:
     """Return the runtime of a model that nothing runs here."""
     return Runtime(f"nothing here, but a server may: {why}", None)
+
+
+def runs_like(name: object) -> str:
+    """Return why the kernel runs a model."""
+    return f"it runs networks like a {str(name)[:40]!r}"
 
 
 def missing_torch() -> str:

@@ -42,9 +42,9 @@ def load(
     if device not in ("auto", "cpu", "cuda"):
         raise ModelError(f'unknown device {device!r}; use "auto", "cpu" or "cuda"')
 
-    def load_drafter(folder: Path) -> Model:
+    def load_drafter(folder: Path, place: str) -> Model:
         # Where the model is: a draft takes turns with its passes.
-        return load(str(folder), threads=threads, device=device, precision=precision)
+        return load(str(folder), threads=threads, device=place, precision=precision)
 
     count = threads or os.cpu_count() or 1
     loading = Loading(count, device, check_precision_setting(precision), on_stage, load_drafter)

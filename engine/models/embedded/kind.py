@@ -5,7 +5,7 @@ from engine.library.extras import MODELS, needs_extra
 from engine.models.embedded.load import load as load_embedded
 from engine.models.embedded.model import FAMILY
 from engine.models.embedded.runner import kernel_paths
-from engine.models.kind import Loading, ModelKind, Runtime, Source
+from engine.models.kind import IN_KERNEL, Loading, ModelKind, Runtime, Source
 
 _WITHOUT_KERNEL = "NumPy, on the processor, without torch: no kernel was built"
 
@@ -26,7 +26,7 @@ def _load(source: Source, loading: Loading) -> Model:
 
 
 def _runtime(source: Source) -> Runtime:
-    return Runtime("the kernel, on the processor, without torch" if kernel_paths() else _WITHOUT_KERNEL, True)
+    return Runtime(IN_KERNEL if kernel_paths() else _WITHOUT_KERNEL, True)
 
 
 EMBEDDED = ModelKind(_recognizes, _load, _runtime)

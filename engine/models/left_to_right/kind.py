@@ -1,16 +1,26 @@
 """Models that write left to right, two kinds: a GGUF, and a folder of a shape that the kernel or torch runs."""
 
+from pathlib import Path
+
 from engine.errors import ModelError
 from engine.fill.interface import Model
 from engine.library.extras import MODELS, needs_extra
 from engine.library.gguf_file import is_gguf
-from engine.models.kind import Loading, ModelKind, Runtime, Source, in_torch, nowhere, torch_place
+from engine.models.kind import (
+    IN_KERNEL,
+    Loading,
+    ModelKind,
+    Runtime,
+    Source,
+    in_torch,
+    nowhere,
+    runs_like,
+    torch_place,
+)
 from engine.models.left_to_right.family import family_of_config
 from engine.models.masked.families import denoises, reads_left_to_right, said_family
 from engine.models.stock.checkpoint import NOTES
 from engine.models.stock.tokenizer import tokenizer_of
-
-_IN_KERNEL = "the kernel, on the processor, without torch"
 
 
 def _load_gguf(source: Source, loading: Loading) -> Model:
@@ -26,8 +36,9 @@ def _gguf_runtime(source: Source) -> Runtime:
     from engine.models.left_to_right.load import gguf_facts
 
     facts = gguf_facts(source.path)
-    why = f"it runs networks like a {facts.architecture!r}"
-    return Runtime(f"{_IN_KERNEL}, as int{facts.bits}: {why}", facts.reads_suffix, doubted=True)
+    return Runtime(
+        f"{IN_KERNEL}, as int{facts.bits}: {runs_like(facts.architecture)}", facts.reads_suffix, doubted=True
+    )
 
 
 GGUF = ModelKind(lambda source: is_gguf(source.path), _load_gguf, _gguf_runtime)
@@ -43,15 +54,18 @@ def _recognizes(source: Source) -> bool:
 def _load(source: Source, loading: Loading) -> Model:
     from engine.models.left_to_right.load import folder_shape, load_folder
 
-    obstacle, shape = _obstacle(source, loading), folder_shape(source.checkpoint)
-    if shape is not None and not obstacle:
+    obstacle = _obstacle(source, loading)
+    if not obstacle and (shape := folder_shape(source.checkpoint)) is not None:
         return load_folder(source.checkpoint, shape, loading.threads, loading.precision, loading.on_stage)
     if not reads_left_to_right(source.checkpoint):
         raise ModelError(f"the model in {source.path} is run by {nowhere(obstacle).phrase}")
     place = torch_place(source, loading)
     from engine.models.left_to_right.torch_load import load
 
-    return load(source.checkpoint, loading.threads, place, loading.load_drafter, loading.precision)
+    def load_drafter(folder: Path) -> Model:
+        return loading.load_drafter(folder, place.type)
+
+    return load(source.checkpoint, loading.threads, place, load_drafter, loading.precision)
 
 
 def _runtime(source: Source) -> Runtime:
@@ -60,9 +74,8 @@ def _runtime(source: Source) -> Runtime:
     checkpoint = source.checkpoint
     if obstacle := _kernel_obstacle(source, "auto"):
         return in_torch(obstacle) if reads_left_to_right(checkpoint) else nowhere(obstacle)
-    why = f"it runs networks like a {str(source.config.get('model_type'))[:40]!r}"
     reads_suffix = folder_specials(checkpoint, tokenizer_of(checkpoint)).fim is not None
-    return Runtime(f"{_IN_KERNEL}, as int8: {why}", reads_suffix, doubted=True)
+    return Runtime(f"{IN_KERNEL}, as int8: {runs_like(source.config.get('model_type'))}", reads_suffix, doubted=True)
 
 
 def _obstacle(source: Source, loading: Loading) -> str:

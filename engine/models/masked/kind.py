@@ -4,7 +4,17 @@ It is the last row of KINDS: what no kind recognizes is refused here.
 """
 
 from engine.fill.interface import Model
-from engine.models.kind import Loading, ModelKind, Runtime, Source, in_torch, missing_torch, nowhere, torch_place
+from engine.models.kind import (
+    Loading,
+    ModelKind,
+    Runtime,
+    Source,
+    in_torch,
+    missing_torch,
+    nowhere,
+    runs_like,
+    torch_place,
+)
 from engine.models.masked.families import denoises, unknown_family
 
 
@@ -20,15 +30,13 @@ def _load(source: Source, loading: Loading) -> Model:
 def _runtime(source: Source) -> Runtime:
     from engine.models.left_to_right.load import kernel_obstacle
 
-    kind, obstacle = source.config.get("model_type"), kernel_obstacle(source.checkpoint, "auto")
+    obstacle = kernel_obstacle(source.checkpoint, "auto")
     if not denoises(source.checkpoint):
         return nowhere(obstacle or "its family is not known")
-    why = f"it runs networks like a {str(kind)[:40]!r}"
-    return (
-        in_torch(obstacle)
-        if obstacle
-        else Runtime(f"the kernel, on the processor, as int8, with torch around it: {why}{missing_torch()}", True)
-    )
+    if obstacle:
+        return in_torch(obstacle)
+    why = runs_like(source.config.get("model_type"))
+    return Runtime(f"the kernel, on the processor, as int8, with torch around it: {why}{missing_torch()}", True)
 
 
 MASKED = ModelKind(lambda source: True, _load, _runtime)

@@ -15,7 +15,7 @@ from engine.schedule.scheduler import Scheduler
 
 def _load(source: Source, asked: Loading) -> Model:
     """The file of a new kind: a folder that names the one with the network."""
-    return asked.load_drafter(Path(source.config["network"]))
+    return asked.load_drafter(Path(source.config["network"]), asked.device)
 
 
 POINTER = ModelKind(
