@@ -35,6 +35,7 @@ from lsp_server.refactor.search import Target
 from lsp_server.requests.model_edits import rewrite_of, snippets_of
 from lsp_server.suggest.region import names_of, regions_of, used_in
 from lsp_server.suggest.rewritten import EditPrice, verdicts
+from lsp_server.workspace.files import distance_from
 
 _ENDINGS = (".py", ".go", ".rs", ".ts", ".js", ".java", ".cc", ".php")
 _MOST_CHARACTERS, _MOST_LINES, _MOST_HUNKS = 60_000, 6, 6
@@ -180,19 +181,10 @@ def related_of(case: Case, snapshot: Snapshot) -> list[Snippet]:
         paths = _git(case.repository, "grep", "-lwF", *words, commit, "--", ending).split() if words else []
     except subprocess.CalledProcessError:  # no file has one
         paths = []
-    near = sorted((one.partition(":")[2] for one in paths), key=lambda one: _distance(one, case.path))
+    near = sorted((one.partition(":")[2] for one in paths), key=distance_from(case.path))
     texts = ((one, _git(case.repository, "show", f"{commit}:{one}")) for one in near[:_MOST_RELATED_FILES])
     edited = EditedFile(snapshot.text, "", case.path, "", tuple(sorted(names)), tuple(sorted(used)))
     return snippets_of(related_code(edited, [Target("", one, text) for one, text in texts if one != case.path]))
-
-
-def _distance(path: str, other: str) -> int:
-    shared = 0
-    for one, two in zip(path.split("/"), other.split("/"), strict=False):
-        if one != two:
-            break
-        shared += 1
-    return path.count("/") + other.count("/") - 2 * shared
 
 
 @attrs.define

@@ -103,9 +103,10 @@ def qualified(changes: Sequence[Change], before: Syntax, after: Syntax, path: st
         own = next((one.what for one in parts if found is not None and one.what.bound == found.leaf.text), None)
         if leaf is None or own is None or found is None or found.sort != "import":
             continue
-        digest, first = hashlib.sha256(after.data).hexdigest(), re.split(r"\W", qualifier)[0]
+        digest = hashlib.sha256(after.data).hexdigest()
         module = "" if module_of(own).endswith(f" {qualifier}") else module_of(own)
         rename = Rename("import", digest, 0, module, origin(own), qualifier=qualifier)
+        first = rename.qualifier_name
         old = Leaf(leaf.kind, own.bound, True)
         new = attrs.evolve(old, text=qualifier + own.bound)
         # An import that the example added follows into other files; where a file names all, a line says what it lacks.

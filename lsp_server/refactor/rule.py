@@ -1,5 +1,6 @@
 """Rules: what an edit of trees is, what it asks of a place, and the imports that go along with it."""
 
+import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -99,6 +100,11 @@ class Rename:
     is_of_all: bool = False
     is_key: bool = False
     qualifier: str = ""
+
+    @property
+    def qualifier_name(self) -> str:
+        """The name that a file must know for the qualifier."""
+        return re.split(r"\W", self.qualifier)[0]
 
     @property
     def is_of_file(self) -> bool:

@@ -89,7 +89,7 @@ def _qualified_uses(rule: Rule, names: Names, own: bool) -> list[Use]:
     same = next((one for one in imports if same_origin(one.owner, rule.rename.owner)), None)
     if same is None:
         return []
-    first = re.split(r"\W", rule.rename.qualifier)[0]
+    first = rule.rename.qualifier_name
     is_known = own or first in rule.unbound or not rule.rename.module or bool(names.declared(first))
     doubt = "" if is_known else f"`{first}`, which the edit uses, is not known here"
     uses = Uses(rule, names, same, clash="").all()

@@ -200,7 +200,7 @@ class Changes:
 
 def learnable_files(folder: str, rules: Rules, near: str) -> list[str]:
     """Return the paths of the files to learn, at most MAX_FILES: first the folder of `near`, then by distance."""
-    return sorted(rules.allowed(folder, _list(folder)), key=_distance_from(near))[:MAX_FILES]
+    return sorted(rules.allowed(folder, _list(folder)), key=distance_from(near))[:MAX_FILES]
 
 
 def examine(folder: str, changed: Collection[str], known: Collection[str], rules: Rules, near: str) -> Changes:
@@ -219,7 +219,7 @@ def examine(folder: str, changed: Collection[str], known: Collection[str], rules
         missing = set(changed).difference(files)
         gone = {path for path in known if missing and _is_at_or_below(path, missing)}
         present = {*known_files, *_listed(folder, rules.allowed(folder, (path for path in files if path not in known)))}
-    return Changes(sorted(present, key=_distance_from(near)), list(gone))
+    return Changes(sorted(present, key=distance_from(near)), list(gone))
 
 
 def _is(kind: Callable[[], bool]) -> bool:
@@ -268,7 +268,7 @@ def _is_at_or_below(path: str, missing: Collection[str]) -> bool:
     return False
 
 
-def _distance_from(near: str) -> Callable[[str], tuple[int, str]]:
+def distance_from(near: str) -> Callable[[str], tuple[int, str]]:
     """Return a sort key: how many folders are between a file and `near`, then the path."""
     near_folders = near.split("/")[:-1]
 

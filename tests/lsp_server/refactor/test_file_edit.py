@@ -10,8 +10,9 @@ from support.refactor_case import edit_of
 from benchmarks.refactor.ast_grep import apart, chain
 from benchmarks.refactor.refactor_edits import Edit, after_example, read_edits, read_unseen, score
 from lsp_server.languages.registry import language_for
+from lsp_server.refactor.blocks import Block, blocks_of
 from lsp_server.refactor.example import Example, NoRule
-from lsp_server.refactor.file_edit import Block, FileEdit, PendingFile, Ranges, Span, TextEdit, blocks_of
+from lsp_server.refactor.file_edit import FileEdit, PendingFile, Ranges, Span, TextEdit
 from lsp_server.refactor.learn import learn
 from lsp_server.refactor.recent import places_in
 from lsp_server.refactor.rewrite import rewrite
