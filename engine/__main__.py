@@ -19,6 +19,7 @@ from engine.client.launcher import EngineOptions
 from engine.client.lock import ALREADY_RUNNING, ERROR, ERROR_MARK, INTERNAL, EngineLock, Heartbeat, LockRecord
 from engine.errors import MidspanError, ModelError
 from engine.library.precision_names import check_precision_setting
+from engine.priority import give_way
 from engine.protocol.messages import PROTOCOL_VERSION, Welcome
 from engine.remote.endpoint import Endpoint, endpoint_of
 from engine.server.listener import Listener, Transport, default_transport
@@ -39,6 +40,7 @@ class _Arguments(EngineOptions):
 def main() -> None:
     """Run the engine of this user and model until nobody needs it. Exit with a status of client/lock.py."""
     arguments = _parse_arguments()
+    give_way(arguments.niceness)
     paths = arguments.paths
     lock: EngineLock | None = None
     # Until the event loop handles signals, SIGTERM raises an exception, so that the lock is released.
@@ -151,6 +153,7 @@ def _parse_arguments() -> _Arguments:
     parser.add_argument("--idle-minutes", type=float, help="end after this time without a request; 0 means never")
     parser.add_argument("--log-level", choices=LEVELS)
     parser.add_argument("--memory-megabytes", type=int, help="the most that the memory of all workspaces takes")
+    parser.add_argument("--niceness", type=int, help="how far it gives way to other processes")
     parser.add_argument("--tcp", action="store_true", help="listen on loopback TCP with a token, not on a Unix socket")
     parser.set_defaults(**attrs.asdict(_Arguments()))
     return _Arguments(**vars(parser.parse_args()))

@@ -243,7 +243,8 @@ class Settings:
     @property
     def engine_options(self) -> EngineOptions:
         """The settings with which the engine is started."""
-        return EngineOptions(**{field.name: getattr(self, field.name) for field in attrs.fields(EngineOptions)})
+        names = {field.name for field in attrs.fields(EngineOptions)} - {"niceness"}
+        return EngineOptions(**{name: getattr(self, name) for name in names})
 
 
 @attrs.frozen

@@ -47,6 +47,7 @@ class EngineOptions:
     `precision` is one of library.precision_names.PRECISION_SETTINGS, `log_level` one of server.log.LEVELS. `threads` 0
     uses all cores. The engine ends after `idle_minutes` without a request; with 0 it never does. The model "default" is
     the one that library.store.chosen_model returns. `memory_megabytes` bounds the memory of all workspaces together.
+    `niceness` makes it give way to all other processes (engine/priority.py).
     """
 
     model: str = DEFAULT
@@ -56,6 +57,7 @@ class EngineOptions:
     idle_minutes: float = 30.0
     log_level: str = "info"
     memory_megabytes: int = 256
+    niceness: int = 0
 
     @property
     def paths(self) -> RuntimePaths:

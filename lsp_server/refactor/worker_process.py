@@ -13,8 +13,9 @@ import queue
 import struct
 import sys
 import threading
-from contextlib import suppress
 from typing import IO, Any
+
+from engine.priority import give_way
 
 # -P: Python must not import a folder of the user's project.
 COMMAND = (sys.executable, "-P", "-m", "lsp_server.refactor.worker_process")
@@ -28,8 +29,7 @@ _CALL_SECONDS = 120
 def main() -> None:
     """Run calls until stdin ends, as it does when the parent dies."""
     if len(sys.argv) > 1:
-        with suppress(AttributeError, OSError):
-            os.nice(int(sys.argv[1]))
+        give_way(int(sys.argv[1]))
     # A stray print must not get between the frames.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

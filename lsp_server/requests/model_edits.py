@@ -25,7 +25,7 @@ from lsp_server.documents.store import Snapshot
 from lsp_server.engine_link.link import Bar, EngineLink
 from lsp_server.engine_link.status import StatusBoard
 from lsp_server.refactor.related_code import EditedFile, RelatedCode, related_code
-from lsp_server.refactor.search import Worker
+from lsp_server.refactor.search import NICENESS, Worker
 from lsp_server.session import Session
 from lsp_server.suggest.region import Region, names_of, past_edits, regions_of, used_in
 from lsp_server.suggest.rewritten import EditPrice, Verdict, asked_text, verdicts
@@ -162,7 +162,9 @@ class ModelEdits:
         # A server would get each edit unasked, and none of them knows our formats.
         if model == NO_MODEL or remote_host_of(model) is not None:
             return None
-        return attrs.evolve(settings.engine_options, model=model)
+        # An engine of its own gives way to the one that fills.
+        niceness = 0 if model == settings.model else NICENESS
+        return attrs.evolve(settings.engine_options, model=model, niceness=niceness)
 
     async def _ask(self, snapshot: Snapshot, options: EngineOptions) -> Verdict | None:
         settled = time.monotonic() + _SETTLED_S

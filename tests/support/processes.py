@@ -1,6 +1,7 @@
 """The processes that a test looks at, some of which end while it looks."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 
@@ -26,3 +27,9 @@ def children(pid: int, asked: Callable[[psutil.Process], bool], *, recursive: bo
         except psutil.NoSuchProcess:
             pass
     return found
+
+
+def niceness_of(pid: int) -> set[int]:
+    """Return the niceness of a process, and that of its session's group where Linux has such groups."""
+    group = Path(f"/proc/{pid}/autogroup")
+    return {psutil.Process(pid).nice(), *([int(group.read_text().split()[-1])] if group.exists() else [])}

@@ -13,6 +13,7 @@ from pathlib import Path
 import attrs
 import pytest
 from raw_client import HOLE, LONG, RawClient
+from support.processes import niceness_of
 
 from engine.client.address import RuntimePaths, runtime_paths_of
 from engine.client.connection import EngineFailure
@@ -42,6 +43,12 @@ def test_clients_that_start_at_the_same_time_share_one_engine(options: EngineOpt
     record = read_record(paths.lock)
     assert record is not None
     assert pids == {str(record.pid)}
+
+
+async def test_an_engine_that_is_started_for_the_background_gives_way(options: EngineOptions) -> None:
+    client = await connect_or_start(attrs.evolve(options, niceness=5), "test")
+    assert niceness_of(client.welcome.pid) == {os.nice(0) + 5}
+    await client.close()
 
 
 async def test_an_engine_that_is_killed_during_a_fill_is_replaced_despite_its_files(

@@ -13,9 +13,9 @@ from typing import Any
 import psutil
 import pytest
 from support.lsp_editor import eventually
-from support.processes import children, lives
+from support.processes import children, lives, niceness_of
 
-from lsp_server.refactor.search import Worker, WorkerFailed, side_by_side
+from lsp_server.refactor.search import NICENESS, Worker, WorkerFailed, side_by_side
 from lsp_server.refactor.worker_process import COMMAND, framed
 
 
@@ -30,6 +30,12 @@ async def test_calls_run_in_one_other_process(worker: Worker) -> None:
     pids = await asyncio.gather(*[worker.run(os.getpid) for _ in range(3)])
     assert set(pids) == {worker.pid}
     assert worker.pid != os.getpid()
+
+
+async def test_a_process_of_low_priority_gives_way_to_other_sessions_too() -> None:
+    worker = Worker(NICENESS)
+    assert niceness_of(await worker.run(os.getpid)) == {os.nice(0) + NICENESS}
+    await worker.close()
 
 
 async def test_a_process_that_dies_fails_its_call_and_the_next_one_starts_another(worker: Worker) -> None:
