@@ -35,7 +35,7 @@ from engine.models.load import load
 from engine.protocol.messages import Fill, Filled
 from engine.protocol.rewrite import PastEdit, Rewrite
 from engine.schedule.caches import ContextCache
-from engine.schedule.job import Job
+from engine.schedule.job import FillJob, OpenHole
 from engine.schedule.warm_up import time_passes
 
 _CACHE_BYTES = 256 * 1024 * 1024
@@ -100,13 +100,14 @@ class Rewriter:
 
     def run(self, fill: Fill) -> tuple[Filled, int]:
         """Return the answer, and how many tokens were written for it. Raises MidspanError for what is refused."""
-        job = Job(fill, self.model, self._cache, time.perf_counter())
+        hole = OpenHole(fill, self.model, self._cache, time.perf_counter())
+        job = FillJob(hole, fill)
         while True:
             for index, result in enumerate(self.model.run(job.passes(64))):
                 job.absorb(index, result, 1.0, 1.0)
             if job.done(self._timer):
                 tokens = len(self.model.tokenizer.encode(job.text, add_special_tokens=False).ids)
-                job.release(self._cache, 0)
+                hole.release(0)
                 return job.filled(), tokens
 
     def took(self, fill: Fill) -> Took:

@@ -34,7 +34,7 @@ from benchmarks.refactor.refactor_edits import Edit, read_edits
 from engine.cli.lsp_client import LspSession
 from engine.corpus import corpus
 from engine.corpus.languages import File
-from engine.protocol.messages import changed_part
+from engine.protocol.rewrite import changed_part
 
 LANGUAGES = {"python": ".py", "typescript": ".ts", "go": ".go"}
 _LINES = range(60, 1_000)

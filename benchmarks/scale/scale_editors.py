@@ -14,7 +14,7 @@ from benchmarks.common.sources import Span, middle_line
 from benchmarks.common.statistic import Percentiles
 from engine.client.connection import EngineClient, EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start
-from engine.protocol.messages import Fill, ModelInfo
+from engine.protocol.messages import Fill, ModelInfo, Read
 from lsp_server.documents.store import Documents, position_in
 from lsp_server.settings import Settings
 from lsp_server.suggest.pipeline import plan
@@ -100,7 +100,7 @@ async def _together(clients: list[EngineClient], fills: list[list[Fill]]) -> Edi
         for number, (client, own) in enumerate(zip(clients, fills, strict=True))
     ]
     for editor in editors:  # As the language server does where the cursor rests, before any key.
-        await editor.client.fill(attrs.evolve(editor.fills[0], ahead=True, only_read=True, budget_ms=_READ_MS))
+        await editor.client.ask(attrs.evolve(Read.of(editor.fills[0]), budget_ms=_READ_MS))
     engine = psutil.Process(clients[0].welcome.pid)
     before, started = engine.cpu_times(), time.perf_counter()
     await asyncio.gather(*(editor.type() for editor in editors))

@@ -30,6 +30,7 @@ from engine.protocol.messages import (
     Fill,
     Filled,
     Hello,
+    HoleRequest,
     Message,
     Progress,
     Shutdown,
@@ -111,18 +112,22 @@ class EngineClient:
         Raises EngineFailure with the engine's reason, EngineUnavailable when the connection is lost, and ProtocolError
         when the fill is too large or its text cannot be sent.
         """
-        fill_id = next(self._ids)
+        return await self.ask(attrs.evolve(fill, progress=fill.progress or on_progress is not None), on_progress)
+
+    async def ask(self, request: HoleRequest, on_progress: Callable[[Progress], None] | None = None) -> Filled:
+        """Send a request about a hole as it is, but for its id. Cancels and raises as `fill` does."""
+        request_id = next(self._ids)
         pending = _PendingFill(asyncio.get_running_loop().create_future(), on_progress)
-        self._send(attrs.evolve(fill, id=fill_id, progress=fill.progress or on_progress is not None))
-        self._fills[fill_id] = pending
+        self._send(attrs.evolve(request, id=request_id))
+        self._fills[request_id] = pending
         try:
             return await pending.answer
         except asyncio.CancelledError:
             with suppress(EngineUnavailable):
-                self._send(Cancel(fill_id))
+                self._send(Cancel(request_id))
             raise
         finally:
-            self._fills.pop(fill_id, None)
+            self._fills.pop(request_id, None)
 
     async def learn(self, learn: Learn) -> None:
         """Put a file into the memory of its workspace, wait until fills see it. Raises what `fill` raises."""

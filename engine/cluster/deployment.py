@@ -23,7 +23,7 @@ from engine.http.engine_links import MemoryAnswer
 from engine.library.device_memory import memory_of
 from engine.protocol.framing import unpack
 from engine.protocol.memory_messages import MemoryRequest, MemoryStatus, MemoryUpdated
-from engine.protocol.messages import Failed, Fill, Filled, Message, ModelInfo, Progress, Status
+from engine.protocol.messages import Failed, Filled, HoleRequest, Message, ModelInfo, Progress, Status
 
 APPLICATION, DEPLOYMENT = "midspan", "engine"
 MOST_ONGOING = 1000
@@ -197,8 +197,10 @@ class ReplicaLinks:
         assert self._model is not None
         return self._model
 
-    async def fill(self, owner: str, fill: Fill, on_progress: Callable[[Progress], None] | None = None) -> Filled:
-        session, body = session_of(owner, fill.workspace), body_of(fill)
+    async def ask(
+        self, owner: str, request: HoleRequest, on_progress: Callable[[Progress], None] | None = None
+    ) -> Filled:
+        session, body = session_of(owner, request.workspace), body_of(request)
         if on_progress is None:
             mind, answer = await self._twice(lambda: self._call(session, "fill", owner, body))
         else:

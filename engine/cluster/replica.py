@@ -16,7 +16,7 @@ from engine.backends import Core, local_backend
 from engine.errors import MidspanError, describe
 from engine.protocol.framing import pack, unpack
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatusRequest, MemoryUpdated
-from engine.protocol.messages import Failed, Fill, Message, Progress, Status
+from engine.protocol.messages import Failed, HoleRequest, Message, Progress, Status
 from engine.schedule.backend import Backend, Ticket
 
 Answer = tuple[str, bytes]
@@ -90,17 +90,17 @@ class Replica:
 
     def _submit(self, owner: str, body: bytes, grown: _Grown | None = None) -> Ticket | Failed:
         try:
-            fill = unpack(body)
-            if not isinstance(fill, Fill):
-                return Failed("unexpected", f"a replica cannot fill {type(fill).__name__}; send Fill")
+            request = unpack(body)
+            if not isinstance(request, HoleRequest):
+                return Failed("unexpected", f"a replica cannot fill {type(request).__name__}; send Fill")
             number = self._numbers.setdefault(owner, next(self._count))
-            return self._backend.submit(fill, grown.put_nowait if grown is not None else None, number)
+            return self._backend.submit(request, grown.put_nowait if grown is not None else None, number)
         except MidspanError as error:
             return Failed(error.code, str(error))
 
     async def _settled(self, ticket: Ticket) -> Message:
         try:
-            return await _answered(asyncio.shield(ticket.result), ticket.fill.id, lambda filled: filled)
+            return await _answered(asyncio.shield(ticket.result), ticket.request.id, lambda filled: filled)
         except asyncio.CancelledError:
             self._backend.cancel(ticket)
             raise

@@ -6,7 +6,6 @@ Held-out packages can be workspaces: what an engine knows of a package whose fil
 import asyncio
 from collections.abc import Sequence
 
-import attrs
 import numpy as np
 
 from engine.corpus.corpus import packages
@@ -18,6 +17,7 @@ from engine.fill.stream import StreamModel
 from engine.library.resolve import folder_of
 from engine.memory.mixing_network import MixingNetwork
 from engine.memory.workspace import EngineMemories
+from engine.protocol.messages import Read
 from engine.schedule.scheduler import Scheduler
 
 
@@ -56,7 +56,7 @@ async def measure(
         async with free:
             reference = Reference(task.hole)
             if timed:
-                await scheduler.submit(attrs.evolve(task.fill(strategies[0]), only_read=True), None).result
+                await scheduler.submit(Read.of(task.fill(strategies[0])), None).result
             rows = []
             # An owner's last text would be the next one's first draft.
             for owner, strategy in enumerate(strategies, 1):

@@ -5,7 +5,7 @@ masks a known text in the same way, to say how likely it is.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -270,14 +270,14 @@ LIKELIEST = 3
 class Scoring(BaseFilling):
     """Says how likely a text is, each of its tokens from both sides, and writes nothing.
 
-    Its canvas is `FillTask.scored`, and in each of APART passes other tokens of it are masked.
-
+    Its canvas has the tokens of the text, and in each of APART passes others of them are masked.
     The answer has the tokens with their probabilities, and its cells are the LIKELIEST of each position.
     """
 
-    def __init__(self, model: StreamModel, task: FillTask) -> None:
+    def __init__(self, model: StreamModel, task: FillTask, scored: Sequence[int]) -> None:
+        """scored: the tokens of the text."""
         super().__init__(model, task)
-        self._stream, self._mask, self._scored = Stream(model, task), model.mask, list(task.scored)
+        self._stream, self._mask, self._scored = Stream(model, task), model.mask, list(scored)
         self._probabilities = [0.0] * len(self._scored)
         self._likeliest: dict[int, list[tuple[int, float]]] = {}
 

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 from engine.fill.lines import Below
 from engine.fill.sampler import Branch, PassResult, Predictions, RowSources, Sampler, TokenSource
-from engine.protocol.messages import Candidate, Cell, Extent, Fill, Finish, ModelInfo, RuleName
+from engine.protocol.messages import Candidate, Cell, Extent, Finish, HoleRequest, ModelInfo, RuleName
 
 Kind = TypeVar("Kind")
 
@@ -145,8 +145,7 @@ class FillStrategy:
 class FillTask:
     """One candidate of one hole: all that a model needs to start a fill.
 
-    draft: how the fill probably begins, for strategies that verify drafts. scored: where not empty, the tokens of the
-    hole, and the fill says how likely they are (fill/denoise.py).
+    draft: how the fill probably begins, for strategies that verify drafts.
     """
 
     context: Context
@@ -156,7 +155,6 @@ class FillTask:
     strategy: FillStrategy
     memory: FillMemory | None = None
     draft: Sequence[int] = ()
-    scored: Sequence[int] = ()
 
     def within(self, tokens: int) -> "FillTask":
         """Return this task with at most so many tokens to write: a model has only so many positions."""
@@ -275,7 +273,7 @@ class Model(Vocabulary, Protocol):
     default: FillStrategy
     """The strategy that fills best at equal milliseconds."""
 
-    def lay_out(self, fill: Fill) -> Layout:
+    def lay_out(self, request: HoleRequest) -> Layout:
         """Return the tokens of a hole. Raises ModelError for a strategy that this model does not have."""
         ...
 

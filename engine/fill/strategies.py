@@ -6,7 +6,7 @@ A causal fill is written left to right: one token a pass, or by drafts that the 
 from collections.abc import Iterable
 from functools import partial
 
-from engine.fill.denoise import Denoising, Revising, Scoring, by_entropy, by_threshold
+from engine.fill.denoise import Denoising, Revising, by_entropy, by_threshold
 from engine.fill.draft_planner import Draft, DraftPlan
 from engine.fill.filling import BaseFilling
 from engine.fill.interface import Filling, FillStrategy, FillTask
@@ -175,8 +175,6 @@ DEFAULT = FillStrategy("verify", choose_from=4)
 
 def start_stream_fill(model: StreamModel, task: FillTask) -> Filling:
     """Return a fill at its start."""
-    if task.scored:
-        return Scoring(model, task)
     match task.strategy.rule:
         case "threshold" if model.info.noise == "uniform":
             return Revising(model, task)

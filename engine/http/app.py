@@ -42,7 +42,7 @@ from engine.http.rewriting import EDITS, NextEdit, Rewriting, no_next_edit
 from engine.http.team import Team, scope_of
 from engine.http.workspaces import Workspaces
 from engine.protocol.framing import limit_error
-from engine.protocol.messages import Fill, Filled, Progress
+from engine.protocol.messages import Fill, Filled, HoleRequest, Progress
 from engine.remote.connection import MIND_HEADER
 from engine.remote.team import FILL_PATH, MEMORY_PATH
 
@@ -163,7 +163,7 @@ class App:
     async def _fill_frames(self, visit: _Visit, body: bytes, receive: Receive, send: Send) -> Response:
         """Answer a language server's fill, in the frames of its own protocol."""
         async with WhileThere(receive):
-            return _frames(*await self._team.fill(visit.owner, body, lambda fill: self._fill(fill, visit)))
+            return _frames(*await self._team.fill(visit.owner, body, lambda request: self._ask(request, visit)))
 
     async def _memory_frames(self, visit: _Visit, body: bytes, receive: Receive, send: Send) -> Response:
         """Answer a language server's requests about the memory."""
@@ -184,7 +184,7 @@ class App:
             if asked.rewriting is not None:
                 texts = await self._rewrite(asked, asked.rewriting, visit)
             else:
-                texts = answer_of(asked, await self._fill(asked.fill, visit))
+                texts = answer_of(asked, await self._ask(asked.request, visit))
         if asked.stream:
             return Response(exchange.end(texts, texts.texts[0].text), media_type=exchange.stream_type)
         return Response(to_json(exchange.whole(texts)), media_type="application/json")
@@ -203,7 +203,7 @@ class App:
         filled = await self._by_model(rewriting.asked_of(asked.fill), visit)
         region = rewriting.answered(filled.candidates[0].text) if filled is not None else None
         if filled is None or region is None:
-            filled = await self._fill(asked.fill, visit)
+            filled = await self._ask(asked.fill, visit)
             region = rewriting.filled(filled.candidates[0].text if filled.candidates else "")
         return Answer([written(asked, region)], filled)
 
@@ -212,7 +212,7 @@ class App:
         if self._edits is None or fill is None:
             return None
         try:
-            filled = await self._edits.fill(visit.owner, attrs.evolve(fill, scope=f"{scope_of(visit.owner)}{EDITS}"))
+            filled = await self._edits.ask(visit.owner, attrs.evolve(fill, scope=f"{scope_of(visit.owner)}{EDITS}"))
         except MidspanError as error:
             _log.warning("no region is rewritten: %s", error)
             return None
@@ -220,11 +220,13 @@ class App:
         self.metrics.filled(filled)
         return filled
 
-    async def _fill(self, fill: Fill, visit: _Visit, on_progress: Callable[[Progress], None] | None = None) -> Filled:
+    async def _ask(
+        self, request: HoleRequest, visit: _Visit, on_progress: Callable[[Progress], None] | None = None
+    ) -> Filled:
         owner = visit.owner
-        if converts := has_crlf(fill):
-            fill, on_progress = without_crlf(fill), on_progress and partial(_crlf_progress, on_progress)
-        filled = await self._links.fill(owner, attrs.evolve(fill, scope=scope_of(owner)), on_progress)
+        if converts := has_crlf(request):
+            request, on_progress = without_crlf(request), on_progress and partial(_crlf_progress, on_progress)
+        filled = await self._links.ask(owner, attrs.evolve(request, scope=scope_of(owner)), on_progress)
         filled = with_crlf(filled) if converts else filled
         visit.filled = filled
         self.metrics.filled(filled)
@@ -251,7 +253,7 @@ class App:
 
         async with WhileThere(receive):
             filling = asyncio.create_task(
-                self._fill(asked.fill, visit, lambda progress: canvases.put_nowait(progress.canvas))
+                self._ask(asked.request, visit, lambda progress: canvases.put_nowait(progress.canvas))
             )
             filling.add_done_callback(lambda _: canvases.put_nowait(None))
             try:

@@ -11,7 +11,7 @@ from engine.bounds import LONGEST_NAME, MOST_NAMES
 from engine.http.connection import Problem
 from engine.http.rewriting import Rewriting
 from engine.protocol.framing import MAX_SNIPPET_CHARACTERS, MAX_SNIPPETS, strict_converter
-from engine.protocol.messages import Candidate, Extent, Fill, Filled, ModelInfo, Snippet, Timings
+from engine.protocol.messages import Candidate, Extent, Fill, Filled, HoleRequest, ModelInfo, Read, Snippet, Timings
 
 DEFAULT_BUDGET_MS = 10_000.0
 """For a request that names no time. A client that has waited enough closes the connection, which cancels."""
@@ -33,7 +33,8 @@ _Request = TypeVar("_Request")
 class Asked:
     """A completion as a dialect asks for it. `indent` ends the text before a further line that is indented less.
 
-    With `rewriting` the client wants a region back, in which the fill is one possible edit.
+    With `rewriting` the client wants a region back, in which the fill is one possible edit. With `reads` it wants no
+    text: the context is to be read.
     """
 
     fill: Fill
@@ -41,6 +42,12 @@ class Asked:
     stream: bool = False
     indent: int = 0
     rewriting: Rewriting | None = None
+    reads: bool = False
+
+    @property
+    def request(self) -> HoleRequest:
+        """What the engine is asked."""
+        return Read.of(self.fill) if self.reads else attrs.evolve(self.fill, progress=self.stream)
 
 
 @attrs.frozen
@@ -230,14 +237,15 @@ def _dedent(text: str, indent: int) -> int:
     return len(text)
 
 
-def has_crlf(fill: Fill) -> bool:
+def has_crlf(request: HoleRequest) -> bool:
     """Return whether the lines around a hole end with "\\r\\n", as the files of some Windows editors do."""
-    return "\r\n" in fill.prefix or "\r\n" in fill.suffix
+    return "\r\n" in request.prefix or "\r\n" in request.suffix
 
 
-def without_crlf(fill: Fill) -> Fill:
-    """Return the fill with "\\n" at the ends of lines, on which models are trained."""
-    return attrs.evolve(fill, prefix=fill.prefix.replace("\r\n", "\n"), suffix=fill.suffix.replace("\r\n", "\n"))
+def without_crlf(request: HoleRequest) -> HoleRequest:
+    """Return the request with "\\n" at the ends of lines, on which models are trained."""
+    prefix, suffix = (text.replace("\r\n", "\n") for text in (request.prefix, request.suffix))
+    return attrs.evolve(request, prefix=prefix, suffix=suffix)
 
 
 def with_crlf(filled: Filled) -> Filled:

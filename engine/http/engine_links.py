@@ -13,7 +13,7 @@ from engine.client.connection import EngineClient
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.errors import EngineUnavailable
 from engine.protocol.memory_messages import Forget, Learn, MemoryRequest, MemoryStatus, MemoryUpdated
-from engine.protocol.messages import Fill, Filled, ModelInfo, Progress, Status
+from engine.protocol.messages import Filled, HoleRequest, ModelInfo, Progress, Status
 
 START_S = 60.0
 """A request waits so long for an engine that starts; the start itself goes on."""
@@ -35,8 +35,10 @@ class Links(Protocol):
         """The model that answered last. There is one after `start`."""
         ...
 
-    async def fill(self, owner: str, fill: Fill, on_progress: Callable[[Progress], None] | None = None) -> Filled:
-        """Have a hole filled for an owner. If the waiting task is cancelled, so is the fill. Raises MidspanError."""
+    async def ask(
+        self, owner: str, request: HoleRequest, on_progress: Callable[[Progress], None] | None = None
+    ) -> Filled:
+        """Send a request for an owner. If the waiting task is cancelled, so is the request. Raises MidspanError."""
         ...
 
     async def remember(self, owner: str, requests: Sequence[MemoryRequest]) -> list[MemoryAnswer]:
@@ -76,11 +78,13 @@ class EngineLinks:
         assert self._model is not None
         return self._model
 
-    async def fill(self, owner: str, fill: Fill, on_progress: Callable[[Progress], None] | None = None) -> Filled:
+    async def ask(
+        self, owner: str, request: HoleRequest, on_progress: Callable[[Progress], None] | None = None
+    ) -> Filled:
         try:
-            return await (await self._client(owner)).fill(fill, on_progress)
+            return await (await self._client(owner)).ask(request, on_progress)
         except EngineUnavailable:
-            return await (await self._client(owner)).fill(fill, on_progress)
+            return await (await self._client(owner)).ask(request, on_progress)
 
     async def remember(self, owner: str, requests: Sequence[MemoryRequest]) -> list[MemoryAnswer]:
         client = await self._client(owner)

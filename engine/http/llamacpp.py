@@ -78,11 +78,9 @@ class _Infill:
             max_tokens=int(tokens) if tokens > 0 else UNBOUNDED_TOKENS,
             budget_ms=_READ_MS if self._only_reads else self._budget_ms(),
             candidates=int(bounded("n_cmpl", request.n_cmpl, 1, 1, MOST_CHOICES)),
-            ahead=self._only_reads,
-            only_read=self._only_reads,
         )
         indent = int(bounded("n_indent", request.n_indent, 0, 0, 10_000))
-        self.asked = Asked(fill, stops, bool(request.stream), indent)
+        self.asked = Asked(fill, stops, bool(request.stream), indent, reads=self._only_reads)
 
     def _budget_ms(self) -> float:
         """The engine's budget covers reading and writing. llama.cpp's 0 and less mean no bound."""

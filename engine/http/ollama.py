@@ -59,10 +59,8 @@ class _Generation:
         fill = attrs.evolve(
             served.fill(parts, stops, temperature=options.temperature, top_p=options.top_p, seed=options.seed),
             max_tokens=tokens if tokens > 0 else UNBOUNDED_TOKENS,
-            only_read=only_reads,
-            ahead=only_reads,
         )
-        self.asked = Asked(fill, stops, request.stream is not False and not only_reads)
+        self.asked = Asked(fill, stops, request.stream is not False and not only_reads, reads=only_reads)
         self._model = request.model
 
     def whole(self, answer: Answer) -> object:

@@ -14,7 +14,7 @@ from engine.http.connection import Problem
 from engine.http.engine_links import Links
 from engine.protocol.framing import limit_error, memory_limit_error, pack, unpack_all
 from engine.protocol.memory_messages import Forget, Learn, MemoryRequest, MemoryStatus, MemoryStatusRequest
-from engine.protocol.messages import Fill, Filled, Message
+from engine.protocol.messages import Fill, Filled, HoleRequest, Message
 from engine.remote.team import MOST_REQUESTS
 
 
@@ -29,17 +29,17 @@ class Team:
     def __init__(self, links: Links) -> None:
         self._links = links
 
-    async def fill(self, owner: str, body: bytes, ask: Callable[[Fill], Awaitable[Filled]]) -> tuple[str, bytes]:
+    async def fill(self, owner: str, body: bytes, ask: Callable[[HoleRequest], Awaitable[Filled]]) -> tuple[str, bytes]:
         """Return the mind and the frame of Filled. Raises MidspanError."""
         messages = await in_thread(_messages, body)
-        fill = messages[0]
-        if len(messages) != 1 or not isinstance(fill, Fill):
+        request = messages[0]
+        if len(messages) != 1 or not isinstance(request, HoleRequest):
             raise Problem(400, "the body is not one Fill; send one")
-        if (wrong := limit_error(fill)) is not None:
+        if (wrong := limit_error(request)) is not None:
             raise Problem(400, wrong)
-        asked = attrs.evolve(fill, workspace=_own(owner, fill.workspace), progress=False)
-        filled = await ask(asked)
-        return self._links.mind_of(owner, asked.workspace), pack(attrs.evolve(filled, id=fill.id))
+        asked = attrs.evolve(request, workspace=_own(owner, request.workspace))
+        filled = await ask(attrs.evolve(asked, progress=False) if isinstance(asked, Fill) else asked)
+        return self._links.mind_of(owner, asked.workspace), pack(attrs.evolve(filled, id=request.id))
 
     async def remember(self, owner: str, body: bytes) -> tuple[str, bytes]:
         """Return the mind and the frames of the answers, in the order of the requests. Raises MidspanError."""

@@ -29,7 +29,7 @@ from engine.memory.followers import (
     windows_of,
 )
 from engine.memory.index import RunIndex
-from engine.protocol.messages import Fill, Origin
+from engine.protocol.messages import HoleRequest, Origin
 
 BELOW, ABOVE = 0, 1
 """What a Place of a scan calls the code below and above the cursor."""
@@ -290,8 +290,8 @@ class _Token:
 class Origins:
     """Finds the origins of the candidates of one fill. `rows` is the memory of that fill."""
 
-    def __init__(self, rows: RowMemory, vocabulary: Vocabulary, fill: Fill, layout: Layout) -> None:
-        self._rows, self._vocabulary, self._fill, self._layout = rows, vocabulary, fill, layout
+    def __init__(self, rows: RowMemory, vocabulary: Vocabulary, request: HoleRequest, layout: Layout) -> None:
+        self._rows, self._vocabulary, self._request, self._layout = rows, vocabulary, request, layout
 
     def of(self, committed: Committed) -> list[Origin]:
         """Return the origins of a candidate in the order of its text.
@@ -344,7 +344,7 @@ class Origins:
         skipped = raw[: len(raw) - len(text)] + text[: len(text) - len(text.lstrip())]
         before = self._lines(place.tokens_before[: len(place.tokens_before) - len(part) + 1].tolist())
         line = self._first_line(place) + before + skipped.count("\n")
-        path = self._fill.path if place.part != "workspace" else place.path
+        path = self._request.path if place.part != "workspace" else place.path
         if line < 1 or not path:
             return None
         least = min((token.seen for token in part if token.seen is not None), key=lambda seen: seen.count / seen.total)
@@ -353,7 +353,7 @@ class Origins:
 
     def _first_line(self, place: Source) -> int:
         """Return the line in its file at which the code of a place begins."""
-        hole = self._fill.line or 1 + self._fill.prefix.count("\n")
+        hole = self._request.line or 1 + self._request.prefix.count("\n")
         match place.part:
             case "workspace":
                 return 1

@@ -21,7 +21,7 @@ from engine.fill.interface import HISTORY
 from engine.memory.followers import GROUPS_A_ROW, MOST_ROWS
 from engine.memory.index import MOST_PLACES, RunPlaces
 from engine.memory.row_memory import KnownFiles
-from engine.protocol.messages import Fill, Snippet
+from engine.protocol.messages import HoleRequest, Snippet
 
 LINES = 20
 """Lines of a window, at most."""
@@ -203,11 +203,11 @@ class _Held:
     windows: list[Window]
     own: list[Window]
 
-    def holds(self, fill: Fill, lines: list[str]) -> bool:
+    def holds(self, request: HoleRequest, lines: list[str]) -> bool:
         """Return whether the cursor, with `lines` above it, is near the place of the choice, and its own windows are
         still in the file."""
         is_near = _contains(lines, self.lines[-_ANCHOR:]) or _contains(self.lines, lines[-_ANCHOR:])
-        return is_near and all(window.text in fill.prefix or window.text in fill.suffix for window in self.own)
+        return is_near and all(window.text in request.prefix or window.text in request.suffix for window in self.own)
 
 
 class RelatedWindows:
@@ -228,17 +228,17 @@ class RelatedWindows:
         self._files_of, self._tokenize, self._lines, self._most_own = files_of, tokenize, lines, most_own
         self._held: OrderedDict[tuple[str, str], _Held] = OrderedDict()
 
-    def snippets(self, fill: Fill) -> list[Snippet]:
+    def snippets(self, request: HoleRequest) -> list[Snippet]:
         """Return windows as snippets, the best first. The fill's own snippets are not repeated."""
-        workspace = fill.workspace if fill.memory == "workspace" else ""
+        workspace = request.workspace if request.memory == "workspace" else ""
         known = self._files_of(workspace) if workspace else None
-        if fill.memory == "off" or (known is None and not self._most_own):
+        if request.memory == "off" or (known is None and not self._most_own):
             return []
-        held = self._hold(fill, workspace, known)
+        held = self._hold(request, workspace, known)
         others = [
             window
             for window in held.windows
-            if not any(window.path == given.path and window.text in given.text for given in fill.snippets)
+            if not any(window.path == given.path and window.text in given.text for given in request.snippets)
         ]
         ordered = [*held.own[:1], *others, *held.own[1:]]
         return [Snippet(window.path, window.text) for window in ordered]
@@ -253,42 +253,42 @@ class RelatedWindows:
             if key[0] == workspace and has_these:
                 self._held[key] = attrs.evolve(held, windows=[], tokens=0)
 
-    def _hold(self, fill: Fill, workspace: str, known: KnownFiles | None) -> _Held:
+    def _hold(self, request: HoleRequest, workspace: str, known: KnownFiles | None) -> _Held:
         """Return the windows that are held for the file, or a new choice; only of the other files if those changed."""
-        key, lines = (workspace, fill.path), _lines_above(fill.prefix)
+        key, lines = (workspace, request.path), _lines_above(request.prefix)
         held, tokens = self._held.pop(key, None), 0 if known is None else known.index.tokens
-        if held is not None and not held.holds(fill, lines):
+        if held is not None and not held.holds(request, lines):
             held = None
         if held is None or tokens > GROWTH * held.tokens:
-            query = self._query(fill)
-            windows = [] if known is None else best_windows(known, fill.path, query, self._lines)
+            query = self._query(request)
+            windows = [] if known is None else best_windows(known, request.path, query, self._lines)
             # Another choice of the other files does not make the own windows or their place any newer.
-            first = held or _Held(lines, tokens, windows, self._own_windows(fill, query))
+            first = held or _Held(lines, tokens, windows, self._own_windows(request, query))
             held = attrs.evolve(first, tokens=tokens, windows=windows)
         self._held[key] = held
         while len(self._held) > HELD_FILES:
             self._held.popitem(last=False)
         return held
 
-    def _query(self, fill: Fill) -> list[Sequence[int]]:
+    def _query(self, request: HoleRequest) -> list[Sequence[int]]:
         """Return the tokens of the lines around the cursor: those above, and those below."""
-        above = "".join(fill.prefix[-_QUERY_CHARACTERS:].splitlines(keepends=True)[-LINES_ABOVE:])
-        below = "".join(fill.suffix[:_QUERY_CHARACTERS].splitlines(keepends=True)[:LINES_BELOW])
+        above = "".join(request.prefix[-_QUERY_CHARACTERS:].splitlines(keepends=True)[-LINES_ABOVE:])
+        below = "".join(request.suffix[:_QUERY_CHARACTERS].splitlines(keepends=True)[:LINES_BELOW])
         after = self._tokenize(below)[: MOST_QUERY_TOKENS // 4]
         return [self._tokenize(above)[len(after) - MOST_QUERY_TOKENS :], after]
 
-    def _own_windows(self, fill: Fill, query: Sequence[Sequence[int]]) -> list[Window]:
+    def _own_windows(self, request: HoleRequest, query: Sequence[Sequence[int]]) -> list[Window]:
         """Return windows of the edited file, as it is now, that the model would not read anyway."""
         if not self._most_own:
             return []
-        above = fill.prefix[-_FARTHEST:-READ_ABOVE].rpartition("\n")[0]
-        below = fill.suffix[READ_BELOW : _FARTHEST // 2].partition("\n")[2]
+        above = request.prefix[-_FARTHEST:-READ_ABOVE].rpartition("\n")[0]
+        below = request.suffix[READ_BELOW : _FARTHEST // 2].partition("\n")[2]
         known = KnownFiles()
         for part, text in (("above", above), ("below", below)):
             if text.strip():
                 known.add(part, np.array(self._tokenize(text), np.int32))
         found = best_windows(known, "", query, self._lines, self._most_own) if known.numbers else []
-        return [attrs.evolve(window, path=fill.path) for window in found]
+        return [attrs.evolve(window, path=request.path) for window in found]
 
 
 def _lines_above(prefix: str) -> list[str]:

@@ -17,7 +17,7 @@ from engine.memory.mixture import MixedMemory
 from engine.memory.row_memory import FileScan, KnownFiles, Origins, RowMemory
 from engine.memory.windows import MOST_WINDOWS, LineTexts, RelatedWindows
 from engine.protocol.memory_messages import MemoryCount, MemoryStatus
-from engine.protocol.messages import Fill, Origin, Snippet
+from engine.protocol.messages import HoleRequest, Origin, Snippet
 
 FILE_BYTES = 1_000
 """What a file costs besides its tokens and its path: entries of dictionaries, and its place in the index."""
@@ -216,20 +216,20 @@ class EngineMemories(WorkspaceMemories):
         if self._related is not None:
             self._related.drop(workspace, paths)
 
-    def related(self, fill: Fill) -> list[Snippet]:
-        return [] if self._related is None else self._related.snippets(fill)
+    def related(self, request: HoleRequest) -> list[Snippet]:
+        return [] if self._related is None else self._related.snippets(request)
 
-    def for_fill(self, fill: Fill, layout: Layout) -> MixedMemory | None:
-        if fill.memory == "off" or not self._mixes:
+    def for_fill(self, request: HoleRequest, layout: Layout) -> MixedMemory | None:
+        if request.memory == "off" or not self._mixes:
             return None
-        ends = self._ends(fill) if fill.extent == "line" else None
-        return MixedMemory(self._rows(fill, layout), self._mixing, ends, self._vocabulary.end, self._continuing)
+        ends = self._ends(request) if request.extent == "line" else None
+        return MixedMemory(self._rows(request, layout), self._mixing, ends, self._vocabulary.end, self._continuing)
 
-    def _ends(self, fill: Fill) -> NDArray[np.bool_]:
+    def _ends(self, request: HoleRequest) -> NDArray[np.bool_]:
         """Return the tokens that end a fill in one line, bool [vocabulary]: those that break the line, and those that
         what follows the cursor in it begins with, if they end where a word does.
         """
-        follows = fill.suffix.partition("\n")[0].rstrip("\r")
+        follows = request.suffix.partition("\n")[0].rstrip("\r")
         ends = self._line_breaks.copy()
         for length in range(1, min(len(follows), _LONGEST) + 1):
             start, rest = follows[:length], follows[length:].encode()
@@ -238,14 +238,14 @@ class EngineMemories(WorkspaceMemories):
                 ends[tokens[0]] = True
         return ends
 
-    def explain(self, fill: Fill, layout: Layout, committed: Committed) -> list[Origin]:
+    def explain(self, request: HoleRequest, layout: Layout, committed: Committed) -> list[Origin]:
         if not committed.sources:
             return []
-        return Origins(self._rows(fill, layout), self._vocabulary, fill, layout).of(committed)
+        return Origins(self._rows(request, layout), self._vocabulary, request, layout).of(committed)
 
-    def _rows(self, fill: Fill, layout: Layout) -> RowMemory:
-        workspace = fill.workspace if fill.memory == "workspace" else ""
-        return self.rows(workspace, fill.path, layout.above, layout.below)
+    def _rows(self, request: HoleRequest, layout: Layout) -> RowMemory:
+        workspace = request.workspace if request.memory == "workspace" else ""
+        return self.rows(workspace, request.path, layout.above, layout.below)
 
 
 def _workspace_cost(name: str, highest: int) -> int:

@@ -10,7 +10,7 @@ from engine.errors import EngineUnavailable, MidspanError
 from engine.http.body import in_thread
 from engine.http.connection import Problem
 from engine.protocol.memory_messages import MemoryCount
-from engine.protocol.messages import Cell, Fill, Progress
+from engine.protocol.messages import Cell, Progress, Score
 
 PIECE = 60
 """Characters of a line that are scored together: about as many tokens as a canvas had in training."""
@@ -58,7 +58,7 @@ class EngineLink:
         for start, end in _pieces(line.text):
             # The line break belongs to the first piece: its row sees the canvas, as the row of the cursor does not.
             first = line.begin + start - (1 if number and not start else 0)
-            fill = Fill(
+            score = Score(
                 id=0,
                 prefix=text[:first],
                 suffix=text[line.begin + end :],
@@ -66,11 +66,9 @@ class EngineLink:
                 extent="lines",
                 budget_ms=PATIENCE_MS,
                 memory="off",
-                trace=True,
-                ahead=True,
-                scored=text[first : line.begin + end],
+                text=text[first : line.begin + end],
             )
-            tokens += await _scored(client, fill)
+            tokens += await _scored(client, score)
         return tokens
 
     async def memories(self) -> list[MemoryCount]:
@@ -122,13 +120,13 @@ def _pieces(line: str) -> Iterator[tuple[int, int]]:
     yield start, end
 
 
-async def _scored(client: EngineClient, fill: Fill) -> list[HeatToken]:
+async def _scored(client: EngineClient, score: Score) -> list[HeatToken]:
     last: list[Cell] = []
 
     def note(progress: Progress) -> None:
         last[:] = progress.cells
 
-    candidate = (await client.fill(fill, note)).candidates[0]
+    candidate = (await client.ask(score, note)).candidates[0]
     if candidate.finish != "complete":
         raise MidspanError("the engine had no time for this line; it is busy")
     guesses: list[list[Guess]] = [[] for _ in candidate.tokens]

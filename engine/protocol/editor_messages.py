@@ -10,7 +10,8 @@ from typing import Any, Literal
 import attrs
 from cattrs.gen import override
 
-from engine.protocol.messages import Cell, Extent, Finish, Origin, RuleName, SourceName, Status, Timings, changed_part
+from engine.protocol.messages import Cell, Extent, Finish, Origin, RuleName, SourceName, Status, Timings
+from engine.protocol.rewrite import changed_part
 
 FILL = "midspan/fill"
 FILL_PROGRESS = "midspan/fillProgress"

@@ -28,8 +28,11 @@ from engine.protocol.messages import (
     Fill,
     Filled,
     Hello,
+    HoleRequest,
     Message,
     Progress,
+    Read,
+    Score,
     Shutdown,
     Status,
     StatusRequest,
@@ -67,6 +70,8 @@ _CLASSES: dict[str, type[Any]] = {
     "hello": Hello,
     "welcome": Welcome,
     "fill": Fill,
+    "read": Read,
+    "score": Score,
     "progress": Progress,
     "filled": Filled,
     "cancel": Cancel,
@@ -191,11 +196,11 @@ _MAX_CHARACTERS = {
     "language": _MAX_LANGUAGE,
     "workspace": _MAX_PATH,
     "scope": _MAX_PATH,
-    "scored": 1000,
+    "text": 1000,
 }
 MAX_SNIPPETS = 64
 MAX_SNIPPET_CHARACTERS = 200_000
-"""All snippets of a fill together. The language server sends at most 48,000."""
+"""All snippets of a request together. The language server sends at most 48,000."""
 MAX_REWRITE_CHARACTERS = 100_000
 """A region, the edits before it and the reports about it together."""
 MAX_LEARNED_CHARACTERS = 200_000
@@ -203,28 +208,28 @@ MAX_FORGOTTEN_PATHS = 10_000
 _MAX_KEPT_PATHS = 20_000
 
 
-def limit_error(fill: Fill) -> str | None:
-    """Return one line that names the first field outside its limits and what is allowed; None for a valid fill."""
+def limit_error(request: HoleRequest) -> str | None:
+    """Return one line that names the first field outside its limits and what is allowed; None for a valid request."""
     for name, (low, high) in _RANGES.items():
-        value = getattr(fill, name)
+        value = getattr(request, name, low)
         if not low <= value <= high:  # also rejects NaN
             return f"{name} is {value}; it can be {low} to {high}"
     for name, maximum in _MAX_CHARACTERS.items():
-        length = len(getattr(fill, name))
+        length = len(getattr(request, name, ""))
         if length > maximum:
             return f"{name} has {length} characters; at most {maximum} are allowed"
-    if len(fill.snippets) > MAX_SNIPPETS:
-        return f"there are {len(fill.snippets)} snippets; at most {MAX_SNIPPETS} are allowed"
-    if any(len(snippet.path) > _MAX_PATH for snippet in fill.snippets):
+    if len(request.snippets) > MAX_SNIPPETS:
+        return f"there are {len(request.snippets)} snippets; at most {MAX_SNIPPETS} are allowed"
+    if any(len(snippet.path) > _MAX_PATH for snippet in request.snippets):
         return f"the path of a snippet has more than {_MAX_PATH} characters"
-    if (rewrite := fill.rewrite) is not None:
+    if (rewrite := request.rewrite) is not None:
         texts = [rewrite.region, *(text for edit in rewrite.edits for text in (edit.path, edit.before, edit.after))]
         texts += [text for report in rewrite.reports for text in (report.code, report.message)]
         if (length := sum(map(len, texts))) > MAX_REWRITE_CHARACTERS:
             return f"the rewrite has {length} characters; at most {MAX_REWRITE_CHARACTERS} are allowed"
         if not (-1 <= rewrite.cursor <= len(rewrite.region) and 0 <= rewrite.kept <= len(rewrite.region)):
             return f"cursor or kept is outside of the region, which has {len(rewrite.region)} characters"
-    length = sum(len(snippet.text) for snippet in fill.snippets)
+    length = sum(len(snippet.text) for snippet in request.snippets)
     if length > MAX_SNIPPET_CHARACTERS:
         return f"the snippets have {length} characters; at most {MAX_SNIPPET_CHARACTERS} are allowed"
     return None

@@ -8,7 +8,7 @@ import attrs
 from engine.protocol.memory_messages import MemoryRequest, MemoryStatus, MemoryUpdated
 from engine.protocol.rewrite import Rewrite
 
-PROTOCOL_VERSION = 8
+PROTOCOL_VERSION = 9
 
 Extent = Literal["line", "lines"]
 Finish = Literal["complete", "deadline", "cancelled", "canvas full", "unsure"]
@@ -128,41 +128,18 @@ class Snippet:
 
 
 @attrs.frozen
-class Fill:
-    """A request to fill a hole.
+class HoleRequest:
+    """What all requests about a hole have: the hole, and what the model reads of it.
 
-    `extent` "line" ends the fill at the first newline; "lines" allows several lines. `budget_ms` starts when the engine
-    reads the frame. `steps` is the number of denoising steps. 0 lets the engine choose: the default rule uses the
-    number that gives the best results, other rules use what the budget allows. Passes for token healing are not counted
-    in `steps`. The engine may end the fill once the probability of its first line falls below `min_line_probability`,
-    because the client would not show such a line. `progress` asks for a Progress message after each step, and `trace`
-    for the cells of the canvas in each; such a fill drafts no text that was just written there.
+    `extent` "line" ends a fill at the first newline; "lines" allows several lines. `budget_ms` starts when the engine
+    reads the frame. `max_tokens` is what the layout leaves room for.
 
-    The first candidate is always the greedy one. With `temperature` 0 the others are the likeliest texts that begin as
-    it does, go on with a less likely token and end greedily. With any other `temperature`, and by models that do not
-    fill left to right, they are drawn with `top_p` and `seed`.
+    `memory` says what may be looked up: the files of `workspace` and this file, this file only, or nothing. With
+    `workspace` "" only this file is looked up. `path` is the name under which Learn gave the engine this file. `line`
+    is the line of the hole in its file, from 1, and 0 if the file begins with `prefix`.
 
-    `choose_from` says from how many such texts the candidates are chosen, if temperature is 0 and the model fills left
-    to right. From more than one the best are taken, the best first: those that are likely and make the code after the
-    hole likely (engine/fill/follows.py); the greedy one is a text like the others. 0 lets the engine choose: the
-    default rule takes the number that gives the best results, other rules and a fill with `progress` 1.
-
-    `memory` says what the fill may look up: the files of `workspace` and this file, this file only, or nothing. With
-    `workspace` "" only this file is looked up. `path` is the name under which Learn gave the engine this file.
-
-    `ahead` says that nobody waits for the fill yet, but somebody may soon: it gives way to all others.
-
-    `only_read` asks for no text. The engine reads the context and keeps it for a fill of this hole; the answer has no
-    candidates. Where nearly all of the context is known already, nothing is read.
-
-    Fills share the contexts that were read only within their `scope`: a server of several users gives each one its own.
-
-    `scored` is a text that the hole already has. Then nothing is written: the tokens of the candidate are those of the
-    text, its confidence says how likely each is with the others of the text and both sides known, and the cells of the
-    last Progress are the likeliest tokens of each position, several a position.
-
-    `explain` asks for the origins of each candidate. `line` is the line of the hole in its file, from 1, and 0 if the
-    file begins with `prefix`.
+    Requests share the contexts that were read only within their `scope`: a server of several users gives each one its
+    own.
 
     `rewrite` asks for a region between prefix and suffix as it is after the next edit: that is the candidate's text.
     """
@@ -176,25 +153,73 @@ class Fill:
     extent: Extent = "line"
     budget_ms: float = 1000.0
     max_tokens: int = 64
-    min_line_probability: float = 0.0
+    workspace: str = ""
+    memory: MemoryName = "workspace"
+    line: int = 0
+    scope: str = ""
+    rewrite: Rewrite | None = None
+
+
+@attrs.frozen
+class Fill(HoleRequest):
+    """A request to fill a hole.
+
+    `steps` is the number of denoising steps. 0 lets the engine choose: the default rule uses the number that gives the
+    best results, other rules use what the budget allows. Passes for token healing are not counted in `steps`. The
+    engine may end the fill once the probability of its first line falls below `min_line_probability`, because the
+    client would not show such a line. `progress` asks for a Progress message after each step, and `trace` for the cells
+    of the canvas in each; such a fill drafts no text that was just written there.
+
+    The first candidate is always the greedy one. With `temperature` 0 the others are the likeliest texts that begin as
+    it does, go on with a less likely token and end greedily. With any other `temperature`, and by models that do not
+    fill left to right, they are drawn with `top_p` and `seed`.
+
+    `choose_from` says from how many such texts the candidates are chosen, if temperature is 0 and the model fills left
+    to right. From more than one the best are taken, the best first: those that are likely and make the code after the
+    hole likely (engine/fill/follows.py); the greedy one is a text like the others. 0 lets the engine choose: the
+    default rule takes the number that gives the best results, other rules and a fill with `progress` 1.
+
+    `ahead` says that nobody waits for the fill yet, but somebody may soon: it gives way to all others. `explain` asks
+    for the origins of each candidate.
+    """
+
     rule: RuleName = "default"
     steps: int = 0
     candidates: int = 1
     choose_from: int = 0
+    min_line_probability: float = 0.0
     temperature: float = 0.0
     top_p: float = 0.95
     seed: int = 0
     progress: bool = False
-    workspace: str = ""
-    memory: MemoryName = "workspace"
-    explain: bool = False
-    line: int = 0
-    ahead: bool = False
-    only_read: bool = False
-    scope: str = ""
     trace: bool = False
-    scored: str = ""
-    rewrite: Rewrite | None = None
+    explain: bool = False
+    ahead: bool = False
+
+
+@attrs.frozen
+class Read(HoleRequest):
+    """A request to read the context of a hole and keep it for a fill there. It gives way to all fills.
+
+    The answer is a Filled without candidates. Where nearly all of the context is known already, nothing is read.
+    """
+
+    @classmethod
+    def of(cls, request: HoleRequest) -> "Read":
+        """Return the request to read what another one reads."""
+        return cls(**{field.name: getattr(request, field.name) for field in attrs.fields(HoleRequest)})
+
+
+@attrs.frozen
+class Score(HoleRequest):
+    """A request to say how likely `text` is, which the hole already has. It gives way to all fills.
+
+    The tokens of the answer's candidate are those of the text, its confidence says how likely each is with the others
+    of the text and both sides known, and the cells of the last Progress are the likeliest tokens of each position,
+    several a position.
+    """
+
+    text: str = ""
 
 
 def _plain_canvas(canvas: list[str | None]) -> list[str | None]:
@@ -267,7 +292,9 @@ class Timings:
 
 @attrs.frozen
 class Filled:
-    """The answer to Fill. `steps` counts passes of the network. `cached_tokens` of the `context_tokens` were cached.
+    """The answer to Fill, Read and Score.
+
+    `steps` counts passes of the network. `cached_tokens` of the `context_tokens` were cached.
 
     `chosen_from`: see Fill.choose_from; 1 if the candidates were not chosen.
     """
@@ -330,8 +357,8 @@ class Shutdown:
 class Failed:
     """An error of the request `id`, or of the connection if `id` is None.
 
-    `message` says what is wrong and what to do. The requests with an id are Fill, Learn, Forget and
-    MemoryStatusRequest. A client numbers them together.
+    `message` says what is wrong and what to do. The requests with an id are Fill, Read, Score, Learn,
+    Forget and MemoryStatusRequest. A client numbers them together.
     """
 
     code: str
@@ -342,7 +369,7 @@ class Failed:
 Message = (
     Hello
     | Welcome
-    | Fill
+    | HoleRequest
     | Progress
     | Filled
     | Cancel
@@ -365,20 +392,3 @@ def left_edge(length: int, room: int, stride: int) -> int:
     """
     stride = max(stride, 1)
     return max(0, -(-(length - room) // stride) * stride)
-
-
-def changed_part(before: str, after: str) -> tuple[int, int, int]:
-    """Return the part that differs: its start in both texts, its end in `before` and its end in `after`."""
-    shorter = min(len(before), len(after))
-    start = _common(before, after, shorter)
-    tail = _common(before[::-1], after[::-1], shorter - start)
-    return start, len(before) - tail, len(after) - tail
-
-
-def _common(one: str, other: str, most: int) -> int:
-    """Return the length of the start that both texts share."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
-    return low

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import statistics
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import attrs
@@ -16,7 +16,7 @@ import attrs
 from engine.errors import RemoteError
 from engine.fill.sampler import TEMPERATURE
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
-from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport, Timings
+from engine.protocol.messages import Candidate, Fill, Filled, HoleRequest, Progress, Read, SchedulerReport, Timings
 from engine.remote.completions import Completions, Mercury, Vllm
 from engine.remote.connection import Connection
 from engine.remote.endpoint import DialectName, Endpoint, find_key
@@ -173,10 +173,10 @@ class RemoteBackend:
         if self._connection is not None:
             await self._connection.close()
 
-    def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None, owner: int = 0) -> Ticket:
-        """Send a fill to the server once a slot is free. The whole text is reported as one step of progress."""
+    def submit(self, request: HoleRequest, on_progress: Callable[[Progress], None] | None, owner: int = 0) -> Ticket:
+        """Send a request to the server once a slot is free. The whole text is reported as one step of progress."""
         loop = asyncio.get_running_loop()
-        ticket = Ticket(fill, loop.create_future(), on_progress, loop.time(), owner)
+        ticket = Ticket(request, loop.create_future(), on_progress, loop.time(), owner)
         task = asyncio.create_task(self._fill(ticket))
         self._tasks[ticket] = task
         task.add_done_callback(lambda done: self._settle(ticket, done))
@@ -216,8 +216,8 @@ class RemoteBackend:
         return _done(MemoryStatus(workspace, files=0, tokens=0, bytes=0))
 
     async def _fill(self, ticket: Ticket) -> Filled:
-        fill, loop = ticket.fill, asyncio.get_running_loop()
-        deadline = ticket.submitted + fill.budget_ms / 1000
+        request, loop = ticket.request, asyncio.get_running_loop()
+        deadline = ticket.submitted + request.budget_ms / 1000
         try:
             async with asyncio.timeout_at(deadline), self._slots:
                 sent = loop.time()
@@ -229,14 +229,20 @@ class RemoteBackend:
         except TimeoutError:
             server = self._endpoint.server
             raise RemoteError(
-                f"{server} did not answer within {fill.budget_ms:g} ms; give it more with the setting budgetMs"
+                f"{server} did not answer within {request.budget_ms:g} ms; give it more with the setting budgetMs"
             ) from None
 
     async def _ask(self, ticket: Ticket, deadline: float, sent: float) -> Filled:
         """Ask the server once there is a slot. Times are those of the event loop's clock. Raises RemoteError."""
         assert self._dialect is not None
-        answer = await self._dialect.ask(ticket.fill, deadline)
-        return _filled(ticket, answer, sent, asyncio.get_running_loop().time())
+        if isinstance(ticket.request, Read):
+            return _filled(ticket, [], ServerAnswer([]), sent, sent)
+        if not isinstance(ticket.request, Fill):
+            raise RemoteError(f"{self._endpoint.server} cannot say how likely a text is; the embedded model can")
+        fill = ticket.request
+        answer = await self._dialect.ask(fill, deadline)
+        candidates = [candidate_of(text, fill) for text in answer.texts[: fill.candidates]]
+        return _filled(ticket, candidates, answer, sent, asyncio.get_running_loop().time())
 
     def _settle(self, ticket: Ticket, task: asyncio.Task[Filled]) -> None:
         del self._tasks[ticket]
@@ -265,18 +271,18 @@ def _done(result: _Result) -> asyncio.Future[_Result]:
     return future
 
 
-def _filled(ticket: Ticket, answer: ServerAnswer, sent: float, answered: float) -> Filled:
+def _filled(
+    ticket: Ticket, candidates: Sequence[Candidate], answer: ServerAnswer, sent: float, answered: float
+) -> Filled:
     """Return the answer to the client. Candidates with the same text are given once.
 
     `sent` and `answered` are times of the event loop's clock.
     """
-    fill = ticket.fill
-    candidates = [candidate_of(text, fill) for text in answer.texts[: fill.candidates]]
     return Filled(
-        id=fill.id,
+        id=ticket.request.id,
         candidates=list({candidate.text: candidate for candidate in reversed(candidates)}.values())[::-1],
         steps=0,
-        rule=fill.rule,
+        rule=ticket.request.rule if isinstance(ticket.request, Fill) else "default",
         context_tokens=answer.context_tokens,
         cached_tokens=answer.cached_tokens,
         ms=Timings(

@@ -22,7 +22,7 @@ from engine.protocol.memory_messages import (
     MemoryStatusRequest,
     MemoryUpdated,
 )
-from engine.protocol.messages import Filled, Message
+from engine.protocol.messages import Fill, Filled, Message, Read
 from engine.remote.backend import RemoteBackend
 from engine.remote.connection import Reply
 from engine.remote.endpoint import Endpoint
@@ -87,24 +87,27 @@ class TeamBackend(RemoteBackend):
         return answer
 
     async def _ask(self, ticket: Ticket, deadline: float, sent: float) -> Filled:
-        fill = ticket.fill
+        request, texts = ticket.request, 1
         asked = attrs.evolve(
-            fill,
-            path=fill.path if fill.workspace else "",
-            workspace=_alias(fill.workspace),
+            request,
+            path=request.path if request.workspace else "",
+            workspace=_alias(request.workspace),
             budget_ms=max(1.0, (deadline - sent) * 1000),
-            progress=False,
         )
-        reply = await self._post(FILL_PATH, pack(asked), deadline, fill.max_tokens * fill.candidates)
+        if isinstance(asked, Fill):
+            asked, texts = attrs.evolve(asked, progress=False), asked.candidates
+        reply = await self._post(FILL_PATH, pack(asked), deadline, request.max_tokens * texts)
         filled = self._messages(reply)[0]
-        if not isinstance(filled, Filled) or not (filled.candidates or fill.only_read):
+        if not isinstance(filled, Filled) or not (filled.candidates or isinstance(request, Read)):
             raise RemoteError(f"{self._endpoint.server} answers, but not as Midspan does; check the URL")
-        if fill.workspace:
-            self._meet(fill.workspace, reply.mind)
+        if request.workspace:
+            self._meet(request.workspace, reply.mind)
         answered = asyncio.get_running_loop().time()
         waited = round((sent - ticket.submitted) * 1000, 3)
         total = round((answered - ticket.submitted) * 1000, 3)
-        return attrs.evolve(filled, id=fill.id, ms=attrs.evolve(filled.ms, queue=filled.ms.queue + waited, total=total))
+        return attrs.evolve(
+            filled, id=request.id, ms=attrs.evolve(filled.ms, queue=filled.ms.queue + waited, total=total)
+        )
 
     def _meet(self, workspace: str, mind: str) -> None:
         """Send a workspace again if this mind does not know it, and nothing of it is under way."""

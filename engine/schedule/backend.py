@@ -8,7 +8,7 @@ import attrs
 
 from engine.errors import MidspanError
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
-from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
+from engine.protocol.messages import Filled, HoleRequest, Progress, SchedulerReport
 
 
 class CancelledFill(MidspanError):
@@ -19,9 +19,9 @@ class CancelledFill(MidspanError):
 
 @attrs.define(eq=False)
 class Ticket:
-    """A submitted fill. `result` gets the answer, CancelledFill, or the error. `owner` tells who submitted it."""
+    """A submitted request. `result` gets the answer, CancelledFill, or the error. `owner` tells who submitted it."""
 
-    fill: Fill
+    request: HoleRequest
     result: asyncio.Future[Filled]
     on_progress: Callable[[Progress], None] | None
     submitted: float
@@ -45,8 +45,8 @@ class Backend(Protocol):
     async def stop(self) -> None:
         """Cancel all fills and release everything."""
 
-    def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None, owner: int = 0) -> Ticket:
-        """Begin a fill. `on_progress` gets its canvas after each step, if the backend can tell.
+    def submit(self, request: HoleRequest, on_progress: Callable[[Progress], None] | None, owner: int = 0) -> Ticket:
+        """Begin a request. `on_progress` gets its canvas after each step, if the backend can tell.
 
         Owners share the backend fairly, whatever each of them submits.
         """

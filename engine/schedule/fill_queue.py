@@ -1,11 +1,11 @@
-"""Submitted fills, and which of those that wait is next: many typing editors and one with many fills share fairly."""
+"""Submitted requests, and which that waits is next: many typing editors and one with many fills share fairly."""
 
 from collections.abc import Iterator, Sequence
 
 import attrs
 
 from engine.fill.interface import Pass
-from engine.protocol.messages import Candidate, Filled, RuleName, Timings
+from engine.protocol.messages import Candidate, Fill, Filled, Read, RuleName, Timings
 from engine.schedule.backend import Ticket
 from engine.schedule.job import Job
 
@@ -30,7 +30,7 @@ _LEAST_MS = 100.0
 
 @attrs.define(eq=False)
 class ScheduledTicket(Ticket):
-    """A submitted fill, with its job once that has begun. `delayed` says that it has waited for a file already."""
+    """A submitted request, with its job once that has begun. `delayed` says that it has waited for a file already."""
 
     error: Exception | None = None
     job: Job | None = None
@@ -39,17 +39,23 @@ class ScheduledTicket(Ticket):
     @property
     def deadline(self) -> float:
         """When it is too late to begin, as a perf_counter. With no budget a free engine makes one step."""
-        return self.submitted + max(self.fill.budget_ms, _LEAST_MS) / 1000
+        return self.submitted + max(self.request.budget_ms, _LEAST_MS) / 1000
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether a user waits for the answer, or only may do so soon."""
+        return isinstance(self.request, Fill) and not self.request.ahead
 
 
-def unfilled(ticket: ScheduledTicket, rule: RuleName, now: float) -> Filled:
-    """Return the answer to a fill whose time is over before it began: an empty text. now: a perf_counter."""
+def unfilled(ticket: ScheduledTicket, default: RuleName, now: float) -> Filled:
+    """Return the answer to a request whose time is over before it began: an empty text. now: a perf_counter."""
+    asked = ticket.request.rule if isinstance(ticket.request, Fill) else "default"
     waited = round((now - ticket.submitted) * 1000, 3)
     return Filled(
-        id=ticket.fill.id,
+        id=ticket.request.id,
         candidates=[Candidate("", [], [], "deadline", end_confidence=0.0)],
         steps=0,
-        rule=rule,
+        rule=default if asked == "default" else asked,
         context_tokens=0,
         cached_tokens=0,
         ms=Timings(queue=waited, encode=0.0, denoise=0.0, total=waited),
@@ -77,7 +83,7 @@ def show_progress(ticket: ScheduledTicket, job: Job) -> None:
 
 def urgent(tickets: Sequence[ScheduledTicket]) -> list[ScheduledTicket]:
     """Return the fills that a user waits for."""
-    return [ticket for ticket in tickets if not ticket.fill.ahead]
+    return [ticket for ticket in tickets if ticket.is_waited_for]
 
 
 class FillQueue:
@@ -121,7 +127,7 @@ class FillQueue:
         if not waiting and not held:
             waiting, held = self._waiting, list(active)
             if held:
-                waiting = [ticket for ticket in waiting if not ticket.fill.only_read]
+                waiting = [ticket for ticket in waiting if not isinstance(ticket.request, Read)]
         if len(held) >= MAX_BATCH:
             return None
         if sum(_is_hurried(ticket) for ticket in held) >= self._most_hurried:
@@ -141,8 +147,8 @@ class FillQueue:
         return chosen
 
     def _next(self, fit: Sequence[ScheduledTicket], before: dict[tuple[int, float], int]) -> ScheduledTicket:
-        first = min((before[_rank(ticket)], ticket.fill.budget_ms) for ticket in fit)
-        equal = [ticket for ticket in fit if (before[_rank(ticket)], ticket.fill.budget_ms) == first]
+        first = min((before[_rank(ticket)], ticket.request.budget_ms) for ticket in fit)
+        equal = [ticket for ticket in fit if (before[_rank(ticket)], ticket.request.budget_ms) == first]
         newest = max(ticket.submitted for ticket in equal)
         new = [ticket for ticket in equal if ticket.submitted > newest - NEARLY_S]
         # An owner's newest fill goes first, and equally new ones in their order.
@@ -150,12 +156,12 @@ class FillQueue:
 
 
 def _is_hurried(ticket: ScheduledTicket) -> bool:
-    return ticket.fill.budget_ms < HURRIED_MS
+    return ticket.request.budget_ms < HURRIED_MS
 
 
 def _rank(ticket: ScheduledTicket) -> tuple[int, float]:
     """Return the owner and the budget in milliseconds."""
-    return ticket.owner, ticket.fill.budget_ms
+    return ticket.owner, ticket.request.budget_ms
 
 
 def _before(waiting: Sequence[ScheduledTicket], held: Sequence[ScheduledTicket]) -> dict[tuple[int, float], int]:

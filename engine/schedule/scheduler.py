@@ -25,7 +25,7 @@ from engine.heap import give_back
 from engine.library.device_memory import memory_of
 from engine.memory.workspace import EngineMemories
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
-from engine.protocol.messages import Fill, Filled, Progress, SchedulerReport
+from engine.protocol.messages import Fill, Filled, HoleRequest, Progress, Read, SchedulerReport, Score
 from engine.schedule.backend import Ticket, settle_cancelled
 from engine.schedule.caches import ContextCache, LastTexts, cache_bytes_on, crowded_bytes_on
 from engine.schedule.file_queue import FileQueue, NoMemory
@@ -39,7 +39,8 @@ from engine.schedule.fill_queue import (
     unfilled,
     urgent,
 )
-from engine.schedule.job import SPARED_ROWS, Job
+from engine.schedule.given_text import SPARED_ROWS, ReadJob, ScoreJob, scoring_model
+from engine.schedule.job import FillJob, Job, OpenHole
 from engine.schedule.warm_up import time_passes, warm_up
 
 _log = logging.getLogger(__name__)
@@ -133,10 +134,12 @@ class Scheduler:
             self._settle(ticket)
         self._files.close()
 
-    def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None, owner: int = 0) -> ScheduledTicket:
-        """Queue a fill. It joins at the next step, if there is a place (see FillQueue)."""
+    def submit(
+        self, request: HoleRequest, on_progress: Callable[[Progress], None] | None, owner: int = 0
+    ) -> ScheduledTicket:
+        """Queue a request. It joins at the next step, if there is a place (see FillQueue)."""
         future: asyncio.Future[Filled] = asyncio.get_running_loop().create_future()
-        ticket = ScheduledTicket(fill, future, on_progress, time.perf_counter(), owner)
+        ticket = ScheduledTicket(request, future, on_progress, time.perf_counter(), owner)
         if (reading := self._read_on.pop(owner, None)) is not None:
             reading.result.cancel()
             self.cancel(reading)
@@ -251,8 +254,7 @@ class Scheduler:
         now = time.perf_counter()
         for ticket in [ticket for ticket in self._waiting if now > ticket.deadline]:
             self._waiting.remove(ticket)
-            rule = ticket.fill.rule if ticket.fill.rule != "default" else self._model.default.rule
-            ticket.result.set_result(unfilled(ticket, rule, now))
+            ticket.result.set_result(unfilled(ticket, self._model.default.rule, now))
         while (ticket := self._waiting.take(self._active, time.perf_counter())) is not None:
             self._active.append(ticket)
 
@@ -263,7 +265,7 @@ class Scheduler:
         # The reader reads on; then the shortest rest comes, and among equals the newest: it is wanted longest.
         reading.sort(key=lambda ticket: (ticket is not self._reader, jobs[ticket].unread, -ticket.submitted))
         self._reader = reading[0] if reading else None
-        small = self._encode_rows == ENCODE_ROWS and all(ticket.fill.only_read for ticket in jobs)
+        small = self._encode_rows == ENCODE_ROWS and all(isinstance(job, ReadJob) for job in jobs.values())
         share = 1 if len(reading) == len(jobs) else SHARED_WITH_FILLS
         room = (READING_ROWS if small else self._encode_rows) // share
         batch: list[Entry] = []
@@ -282,20 +284,24 @@ class Scheduler:
     def _begun(self, ticket: ScheduledTicket) -> Job | None:
         """Return a ticket's job, begun now if it has none; None if it can't be begun."""
         if ticket.job is None and ticket.error is None:
-            most = CROWDED_TOKENS if len(self._waiting) >= MAX_BATCH else ticket.fill.max_tokens
             try:
-                ticket.job = Job(
-                    ticket.fill,
-                    self._model,
-                    self._cache,
-                    ticket.submitted,
-                    self._memories,
-                    most,
-                    self._last_texts.rest(ticket.fill, ticket.owner),
-                )
+                ticket.job = self._job(ticket)
             except Exception as error:
                 ticket.error = error
         return ticket.job
+
+    def _job(self, ticket: ScheduledTicket) -> Job:
+        if isinstance(ticket.request, Score):
+            scoring_model(self._model)  # Else a context would be taken for nothing.
+        hole = OpenHole(ticket.request, self._model, self._cache, ticket.submitted, self._memories)
+        match ticket.request:
+            case Fill() as fill:
+                most = CROWDED_TOKENS if len(self._waiting) >= MAX_BATCH else None
+                return FillJob(hole, fill, most, self._last_texts.rest(fill, ticket.owner))
+            case Score(text=text):
+                return ScoreJob(hole, text)
+            case _:
+                return ReadJob(hole)
 
     def _is_over(self, ticket: ScheduledTicket) -> bool:
         """Return whether a ticket's job is done or has failed."""
@@ -337,30 +343,30 @@ class Scheduler:
     def _settle(self, ticket: ScheduledTicket) -> None:
         """Answer a ticket that has left, and give its context back to the cache."""
         job, ticket.job = ticket.job, None
+        is_read = isinstance(ticket.request, Read)
         if job is not None and ticket.error is None:
-            if not (ticket.fill.ahead or ticket.fill.only_read):
+            if isinstance(job, FillJob) and ticket.is_waited_for:
                 with suppress(Exception):  # It only helps the next fill; what is wrong with it is answered below.
-                    self._last_texts.note(ticket.fill, ticket.owner, job.text)
-            lacks = job.lacks
-            job.release(self._cache, ticket.owner)
-            if lacks > SPARED_ROWS and not ticket.fill.only_read:
+                    self._last_texts.note(job.fill, ticket.owner, job.text)
+            lacks = job.hole.lacks
+            job.hole.release(ticket.owner)
+            if lacks > SPARED_ROWS and not is_read:
                 self._read_rest(ticket)
         if ticket.result.done():
             return
         if ticket.error is not None:
             return ticket.result.set_exception(ticket.error)
-        counted = not ticket.fill.only_read
         if ticket.cancelled or job is None:
-            self._cancelled += counted
+            self._cancelled += not is_read
             return settle_cancelled(ticket)
         try:
             filled = job.filled()
         except Exception as error:  # Else all others would wait forever.
             return ticket.result.set_exception(error)
-        self._fills += counted
-        if not ticket.fill.ahead:  # Such a fill waits for all others.
+        self._fills += not is_read
+        if ticket.is_waited_for:  # Others wait for all fills.
             self._latencies.append(filled.ms.total)
-        self._say_if_too_slow(ticket.fill, filled)
+        self._say_if_too_slow(ticket.request, filled)
         if job.stepped:
             show_progress(ticket, job)
         ticket.result.set_result(filled)
@@ -369,7 +375,7 @@ class Scheduler:
         """Read on what a fill had no time for, unless its owner has asked again."""
         if self._stopped or any(each.owner == ticket.owner for each in (*self._waiting, *self._active)):
             return
-        rest = attrs.evolve(ticket.fill, ahead=True, only_read=True, budget_ms=READ_ON_MS)
+        rest = attrs.evolve(Read.of(ticket.request), budget_ms=READ_ON_MS)
         self._read_on[ticket.owner] = reading = self.submit(rest, None, ticket.owner)
 
         def over(done: asyncio.Future[Filled]) -> None:
@@ -379,15 +385,15 @@ class Scheduler:
 
         reading.result.add_done_callback(over)
 
-    def _say_if_too_slow(self, fill: Fill, filled: Filled) -> None:
+    def _say_if_too_slow(self, request: HoleRequest, filled: Filled) -> None:
         """Log once which budget a model needs here, where there was no time for a second step."""
         step = self._timer.expect(self._model.info.canvas_tokens)
-        hurried = filled.steps <= 1 and filled.ms.total + step > fill.budget_ms
-        if not hurried or self._said or fill.only_read or isinstance(self._model, StreamModel):
+        hurried = filled.steps <= 1 and filled.ms.total + step > request.budget_ms
+        if not hurried or self._said or isinstance(request, Read) or isinstance(self._model, StreamModel):
             return
         self._said = True
         needed = filled.ms.encode + STEPS_OF_A_FILL * step
         _log.warning(
             "%s needs a budget of about %d ms for a fill here, not %d: set midspan.budgetMs, or use a smaller model",
-            *(self._model.info.name, math.ceil(needed / 100) * 100, fill.budget_ms),
+            *(self._model.info.name, math.ceil(needed / 100) * 100, request.budget_ms),
         )

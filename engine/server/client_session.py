@@ -26,8 +26,10 @@ from engine.protocol.messages import (
     Fill,
     Filled,
     Hello,
+    HoleRequest,
     Message,
     Progress,
+    Score,
     Shutdown,
     Status,
     StatusRequest,
@@ -263,8 +265,8 @@ class ClientSession:
                     pass
 
     def _handle(self, message: Message) -> None:
-        if isinstance(message, Fill):
-            self._fill(message)
+        if isinstance(message, HoleRequest):
+            self._submit(message)
         elif isinstance(message, Cancel):
             ticket = self._fills.held.get(message.id)
             if ticket is not None:  # otherwise the answer and the Cancel crossed
@@ -277,17 +279,18 @@ class ClientSession:
             self._host.stop(f"client {self._number} asked for it")
         else:
             name = type(message).__name__
-            allowed = "Fill, Cancel, Learn, Forget, MemoryStatusRequest, StatusRequest or Shutdown"
+            allowed = "Fill, Read, Score, Cancel, Learn, Forget, MemoryStatusRequest, StatusRequest or Shutdown"
             self._send(Failed("unexpected", f"a client cannot send {name} here; send {allowed}"))
 
-    def _fill(self, fill: Fill) -> None:
+    def _submit(self, request: HoleRequest) -> None:
         if self._host.stopping:
-            self._send(Failed("shutting-down", "the engine is ending; connect again to start a new one", fill.id))
-        elif refusal := self._fills.refusal(fill.id, limit_error(fill)):
+            self._send(Failed("shutting-down", "the engine is ending; connect again to start a new one", request.id))
+        elif refusal := self._fills.refusal(request.id, limit_error(request)):
             self._send(refusal)
         else:
-            ticket = self._host.backend.submit(fill, self._send if fill.progress else None, self._number)
-            self._fills.open(fill.id, ticket, ticket.result, self._filled)
+            has_progress = isinstance(request, Score) or (isinstance(request, Fill) and request.progress)
+            ticket = self._host.backend.submit(request, self._send if has_progress else None, self._number)
+            self._fills.open(request.id, ticket, ticket.result, self._filled)
 
     def _filled(self, filled: Filled) -> Filled:
         _log.debug("client %d: %d steps, %.0f ms", self._number, filled.steps, filled.ms.total)

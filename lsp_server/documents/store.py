@@ -11,7 +11,7 @@ import attrs
 import tree_sitter
 from lsprotocol import types
 
-from engine.protocol.messages import changed_part
+from engine.protocol.rewrite import changed_part
 from lsp_server.documents.edits import Deletions, RecentEdit, RecentEdits, SourceEdit, SyntaxTree
 from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language

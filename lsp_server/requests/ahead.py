@@ -13,7 +13,7 @@ from lsprotocol import types
 
 from engine.client.connection import EngineClient
 from engine.errors import MidspanError, describe
-from engine.protocol.messages import Fill, Filled, ModelInfo
+from engine.protocol.messages import Fill, Filled, ModelInfo, Read
 from lsp_server.documents.store import Snapshot, offset_in
 from lsp_server.session import Session
 from lsp_server.suggest.restraint import Restraint
@@ -192,4 +192,4 @@ class ReadAhead:
         offset = offset_in(snapshot.source, rest.position, session.encoding)
         plan = session.plan_unasked(snapshot, offset, client.welcome.model, session.configuration.settings)
         # All else stays as in the user's request, because the layout of the context depends on it.
-        return await client.fill(attrs.evolve(plan.fill, ahead=True, only_read=True, budget_ms=_READ_MS))
+        return await client.ask(attrs.evolve(Read.of(plan.fill), budget_ms=_READ_MS))

@@ -18,7 +18,7 @@ from engine.client.connection import EngineClient
 from engine.client.launcher import EngineOptions
 from engine.errors import MidspanError
 from engine.library.store import DEFAULT, NO_MODEL, chosen_for_edits
-from engine.protocol.messages import Fill, ModelInfo, Snippet, plain
+from engine.protocol.messages import Fill, ModelInfo, Read, Snippet, plain
 from engine.protocol.rewrite import Report, Rewrite
 from lsp_server.bulk.workspace_edit import ProjectFiles
 from lsp_server.documents.store import Snapshot
@@ -193,7 +193,7 @@ class ModelEdits:
     async def _read(self, client: EngineClient, fill: Fill | None) -> None:
         """Have the engine read a prompt while the user may still type on: that is the most of a rewrite's time."""
         if fill is not None:
-            await self._link.fill(client, attrs.evolve(fill, only_read=True))
+            await client.ask(Read.of(fill))
 
     async def _changed(self, client: EngineClient, snapshot: Snapshot, region: Region, fill: Fill) -> Verdict | None:
         """Return the first change of a region that is to be offered."""

@@ -13,7 +13,7 @@ import attrs
 from lsprotocol import types
 
 from engine.errors import MidspanError, describe
-from engine.protocol.messages import changed_part
+from engine.protocol.rewrite import changed_part
 from lsp_server.bulk.repeat import RecentRule
 from lsp_server.bulk.workspace_edit import ProjectFiles
 from lsp_server.documents.edits import RecentEdit

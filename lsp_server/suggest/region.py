@@ -7,8 +7,7 @@ from pathlib import PurePath
 import attrs
 import tree_sitter
 
-from engine.protocol.messages import changed_part
-from engine.protocol.rewrite import PastEdit
+from engine.protocol.rewrite import PastEdit, changed_part
 from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Snapshot
 

@@ -11,8 +11,8 @@ from itertools import accumulate
 
 import attrs
 
-from engine.protocol.messages import Candidate, changed_part, plain
-from engine.protocol.rewrite import has_merge_marks
+from engine.protocol.messages import Candidate, plain
+from engine.protocol.rewrite import changed_part, has_merge_marks
 from lsp_server.documents.edits import MOST_PARSED, RecentEdit
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import errors

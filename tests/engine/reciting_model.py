@@ -13,7 +13,7 @@ from engine.fill.sampler import PassResult, Predictions, Sampler
 from engine.fill.strategies import DEFAULT, start_stream_fill
 from engine.fill.stream import CanvasUse, StreamPass
 from engine.models.stock.token_bytes import TokenBytes
-from engine.protocol.messages import Fill, ModelInfo, RuleName
+from engine.protocol.messages import HoleRequest, ModelInfo, RuleName
 
 SURE = 0.9
 MIDDLE, END, MASK = 256, 257, 258
@@ -59,8 +59,8 @@ class RecitingModel:
         self._recited, self._sight = [*text.encode(), END], sight
         self.drafts, self.canvas_use = DraftPlanner(), CanvasUse()
 
-    def lay_out(self, fill: Fill) -> Layout:
-        return Layout([*fill.prefix.encode()], above=[*fill.prefix.encode()], anchor=MIDDLE)
+    def lay_out(self, request: HoleRequest) -> Layout:
+        return Layout([*request.prefix.encode()], above=[*request.prefix.encode()], anchor=MIDDLE)
 
     def new_context(self) -> ListContext:
         return ListContext()

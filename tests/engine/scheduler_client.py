@@ -2,7 +2,7 @@
 
 import attrs
 
-from engine.protocol.messages import Fill, Filled
+from engine.protocol.messages import Fill, Filled, HoleRequest
 from engine.schedule.scheduler import Scheduler
 
 PREFIX = "import os\n\n\ndef width_of(name, parts):\n    total = 0\n    for part in parts:\n        total += "
@@ -15,5 +15,5 @@ def prefixes(count: int) -> list[Fill]:
     return [attrs.evolve(HOLE, prefix=f"name_{number} = {number * 7}\n" + PREFIX) for number in range(count)]
 
 
-async def answer(scheduler: Scheduler, fill: Fill) -> Filled:
-    return await scheduler.submit(fill, None).result
+async def answer(scheduler: Scheduler, request: HoleRequest) -> Filled:
+    return await scheduler.submit(request, None).result

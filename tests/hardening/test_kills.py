@@ -9,7 +9,7 @@ from engine.client.launcher import EngineOptions
 from hardening.kills import FAULTS, Fault, Place, points_of, small_disk, strike
 
 pytestmark = pytest.mark.slow
-_FILLING = "fill"
+_FILLING = "ask"
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from engine import __version__
 from engine.client.address import make_private, runtime_paths_of
 from engine.client.lock import EngineLock, LockRecord
 from engine.models.load import load
-from engine.protocol.messages import PROTOCOL_VERSION, Fill, Welcome
+from engine.protocol.messages import PROTOCOL_VERSION, Fill, HoleRequest, Read, Welcome
 from engine.schedule.file_queue import FileQueue
 from engine.schedule.fill_queue import ScheduledTicket
 from engine.schedule.scheduler import Scheduler
@@ -21,15 +21,15 @@ from support.recording_memory import RecordingMemory, characters
 
 
 class RecordingScheduler(Scheduler):
-    """Keeps the fills that it is asked for, and their tickets."""
+    """Keeps the requests that it gets, and their tickets."""
 
-    fills: list[Fill]
+    requests: list[HoleRequest]
     tickets: list[ScheduledTicket]
 
-    def submit(self, fill: Fill, on_progress: object, owner: int = 0) -> ScheduledTicket:
-        self.fills.append(fill)
+    def submit(self, request: HoleRequest, on_progress: object, owner: int = 0) -> ScheduledTicket:
+        self.requests.append(request)
         callback = on_progress if callable(on_progress) else None
-        self.tickets.append(super().submit(fill, callback, owner))
+        self.tickets.append(super().submit(request, callback, owner))
         return self.tickets[-1]
 
 
@@ -42,18 +42,23 @@ class RecordingEngine:
         self.model_info = self._model.info
         """What clients are told of the model."""
         self.memory = RecordingMemory()
-        self.fills: list[Fill] = []
+        self.requests: list[HoleRequest] = []
         self.tickets: list[ScheduledTicket] = []
 
     @property
     def asked(self) -> list[Fill]:
         """The fills that somebody waits for. On a busy machine even a tiny model is slow enough for fills ahead."""
-        return [fill for fill in self.fills if not fill.ahead]
+        return [each for each in self.requests if isinstance(each, Fill) and not each.ahead]
+
+    @property
+    def ahead(self) -> list[Fill]:
+        """The fills that nobody waits for yet."""
+        return [each for each in self.requests if isinstance(each, Fill) and each.ahead]
 
     @property
     def read(self) -> list[ScheduledTicket]:
         """What was, or is to be, read ahead."""
-        return [ticket for ticket in self.tickets if ticket.fill.only_read]
+        return [ticket for ticket in self.tickets if isinstance(ticket.request, Read)]
 
     @property
     def passes(self) -> int:
@@ -78,7 +83,7 @@ class RecordingEngine:
         assert lock is not None
         self._lock = lock
         self._backend = RecordingScheduler(self._model, files=FileQueue(self.memory, characters))
-        self._backend.fills, self._backend.tickets = self.fills, self.tickets
+        self._backend.requests, self._backend.tickets = self.requests, self.tickets
         await self._backend.start()
         self._listener = Listener(self._paths, "unix")
         record = LockRecord(os.getpid(), "test", __version__, socket=self._listener.address.path)

@@ -1,6 +1,6 @@
 """Edits of a signature by hand, and a text when its calls have followed."""
 
-from engine.protocol.messages import changed_part
+from engine.protocol.rewrite import changed_part
 from lsp_server.documents.edits import RecentEdits
 from lsp_server.refactor.signatures import SignatureChange, signature_change
 

@@ -33,7 +33,7 @@ from engine.models.diffusion_gemma.cuda_graph import CapturedCanvases
 from engine.models.diffusion_gemma.filling import CanvasFilling, Pace, SamplerSettings
 from engine.models.diffusion_gemma.layers import ContextSegment, DiffusionNetwork, RollingContext
 from engine.models.diffusion_gemma.prompt import GemmaTokenBytes, Prompt
-from engine.protocol.messages import Fill, ModelInfo, RuleName
+from engine.protocol.messages import Fill, HoleRequest, ModelInfo, RuleName
 
 
 @attrs.frozen
@@ -196,9 +196,10 @@ class DiffusionGemmaModel:
         self._denoiser = Denoiser(network, noise, settings.confident, self.never, captured)
         self._steps_a_pass = STEPS_A_PASS if network.device.type == "cuda" else 1
 
-    def lay_out(self, fill: Fill) -> Layout:
-        self._rule(fill.rule)  # A strategy that this model does not have is refused before anything is read.
-        return self.prompt.lay_out(fill)
+    def lay_out(self, request: HoleRequest) -> Layout:
+        if isinstance(request, Fill):
+            self._rule(request.rule)  # A strategy that this model does not have is refused before anything is read.
+        return self.prompt.lay_out(request)
 
     def new_context(self) -> RollingContext:
         return self._network.new_context()

@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 from engine.fill.interface import Layout
 from engine.models.stock.token_bytes import LineTokens
 from engine.models.stock.tokenizer import heading, related_tokens
-from engine.protocol.messages import Fill, Snippet, left_edge
+from engine.protocol.messages import HoleRequest, Snippet, left_edge
 
 PromptMode = Literal["plain", "instructed"]
 SUFFIX_TOKENS = 64
@@ -60,17 +60,17 @@ class Prompt:
     def mode(self) -> PromptMode:
         return "plain" if self.turns is None else "instructed"
 
-    def lay_out(self, fill: Fill) -> Layout:
+    def lay_out(self, request: HoleRequest) -> Layout:
         """Return the layout of a hole.
 
         If the code above exceeds the window, its left edge moves in strides of a quarter, so that most key presses keep
         the cached context.
         """
-        prefix, suffix = fill.prefix.replace("\r\n", "\n"), fill.suffix.replace("\r\n", "\n")
+        prefix, suffix = request.prefix.replace("\r\n", "\n"), request.suffix.replace("\r\n", "\n")
         after = self.encode(suffix[: SUFFIX_TOKENS * _TOKEN_CHARACTERS])[: min(SUFFIX_TOKENS, self.canvas // 4)]
-        room = self.window - self.canvas - min(fill.max_tokens, self.window // 4)
+        room = self.window - self.canvas - min(request.max_tokens, self.window // 4)
         _, newline, below = suffix.partition("\n")
-        head = self._head(fill.path, fill.snippets, newline + below, room // 2)
+        head = self._head(request.path, request.snippets, newline + below, room // 2)
         reach = max(1, room) * _TOKEN_CHARACTERS
         above = self.encode(prefix[left_edge(len(prefix), 2 * reach, reach) :])
         space = room - len(head)

@@ -26,7 +26,7 @@ from engine.models.embedded.layout import (
 from engine.models.embedded.runner import Runner
 from engine.models.embedded.shape import Floats, Shape
 from engine.models.stock.token_bytes import OfTokenBytes, TokenBytes
-from engine.protocol.messages import Fill, ModelInfo, Snippet, left_edge
+from engine.protocol.messages import HoleRequest, ModelInfo, Snippet, left_edge
 
 CANVAS_RIGHT = 0.25
 """draft_planner.RIGHT of the shipped network. With a higher one its short fills take longer than left to right."""
@@ -97,13 +97,13 @@ class EmbeddedModel(OfTokenBytes):
         self._compatible = CompatibleTokens(self._token_bytes.bytes)
         self._encode = LineEncoder(tokenizer, self._token_bytes)
 
-    def lay_out(self, fill: Fill) -> Layout:
-        limits = self.card.limits(fill.max_tokens, fill.snippets)
-        prefix, suffix = _clip(fill.prefix).replace("\r\n", "\n"), fill.suffix[:CLIP].replace("\r\n", "\n")
+    def lay_out(self, request: HoleRequest) -> Layout:
+        limits = self.card.limits(request.max_tokens, request.snippets)
+        prefix, suffix = _clip(request.prefix).replace("\r\n", "\n"), request.suffix[:CLIP].replace("\r\n", "\n")
         typed = unfinished(self.tokenizer, prefix)
         above = prefix[: len(prefix) - len(typed)]
         card = self.card
-        stream = lay_out(self._encode, card.marks, limits, above, suffix, fill.path, fill.snippets, card.anchor)
+        stream = lay_out(self._encode, card.marks, limits, above, suffix, request.path, request.snippets, card.anchor)
         _, newline, rest = suffix.partition("\n")
         below = self._encode(newline + rest)
         return Layout(

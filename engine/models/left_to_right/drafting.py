@@ -7,7 +7,7 @@ from typing import Protocol
 import attrs
 from tokenizers import Tokenizer
 
-from engine.protocol.messages import Fill
+from engine.protocol.messages import HoleRequest
 
 START = 8
 LONGEST = 16
@@ -57,14 +57,14 @@ class Unfinished:
     It is one object throughout a fill, so a drafter can keep what it has read under it.
     """
 
-    fill: Fill
+    request: HoleRequest
     text: str = ""
     length: int = 0
 
     @property
-    def moved(self) -> Fill:
+    def moved(self) -> HoleRequest:
         """The hole with the written text as part of its prefix."""
-        return attrs.evolve(self.fill, prefix=self.fill.prefix + self.text, max_tokens=ROOM)
+        return attrs.evolve(self.request, prefix=self.request.prefix + self.text, max_tokens=ROOM)
 
 
 class Drafter(Protocol):

@@ -26,7 +26,7 @@ from engine.models.left_to_right.base import LeftToRightBase
 from engine.models.left_to_right.fim import Specials
 from engine.models.left_to_right.prompt import FimPrompt
 from engine.models.stock.token_bytes import TokenBytes
-from engine.protocol.messages import Fill, ModelInfo, left_edge
+from engine.protocol.messages import Fill, HoleRequest, ModelInfo, left_edge
 from engine.protocol.rewrite import Rewrite
 
 FAMILY = "left-to-right"
@@ -83,23 +83,24 @@ class LeftToRightModel(LeftToRightBase):
             else FimPrompt(self._encode, token_bytes.breaks_line, specials.fim, info.reading_tokens)
         )
 
-    def lay_out(self, fill: Fill) -> Layout:
-        self._check(fill.rule)  # A strategy that this model does not have is refused before anything is read.
-        if fill.rewrite is not None:
-            return self._lay_out_rewrite(fill, fill.rewrite)
-        prefix = fill.prefix.replace("\r\n", "\n")
+    def lay_out(self, request: HoleRequest) -> Layout:
+        if isinstance(request, Fill):
+            self._check(request.rule)  # A strategy that this model does not have is refused before anything is read.
+        if request.rewrite is not None:
+            return self._lay_out_rewrite(request, request.rewrite)
+        prefix = request.prefix.replace("\r\n", "\n")
         typed = unfinished(self.tokenizer, prefix)
         above = prefix[: len(prefix) - len(typed)]
         if self._prompt is not None:
-            laid = self._prompt.lay_out(attrs.evolve(fill, prefix=prefix), typed)
+            laid = self._prompt.lay_out(attrs.evolve(request, prefix=prefix), typed)
             begin = [] if self.specials.begin is None else [self.specials.begin]
             return attrs.evolve(laid, context=[*begin, *laid.context])
-        room = self.info.reading_tokens - min(fill.max_tokens, self.info.reading_tokens // 2) - 2
-        known, below = self._encode(above), self._encode(fill.suffix.replace("\r\n", "\n"))
+        room = self.info.reading_tokens - min(request.max_tokens, self.info.reading_tokens // 2) - 2
+        known, below = self._encode(above), self._encode(request.suffix.replace("\r\n", "\n"))
         tokens = known[left_edge(len(known), room, room // 4) :]
         first = [self.end if self.specials.begin is None else self.specials.begin]
         context = tokens if tokens and self.specials.begin is None else [*first, *tokens]
-        follows = None if fill.suffix.partition("\n")[0].strip() else below[:FOLLOWS]
+        follows = None if request.suffix.partition("\n")[0].strip() else below[:FOLLOWS]
         return Layout(
             context[:-1],
             typed=typed,
@@ -107,22 +108,22 @@ class LeftToRightModel(LeftToRightBase):
             below=below,
             anchor=context[-1],
             follows=follows,
-            resumes=Below.of(prefix, fill.suffix.replace("\r\n", "\n"), fill.language),
+            resumes=Below.of(prefix, request.suffix.replace("\r\n", "\n"), request.language),
         )
 
-    def _lay_out_rewrite(self, fill: Fill, rewrite: Rewrite) -> RewriteLayout:
+    def _lay_out_rewrite(self, request: HoleRequest, rewrite: Rewrite) -> RewriteLayout:
         row = self._edits
         if row is None:
             raise ModelError(f"{self.info.name} was not made to predict edits")
         asked = EditPrompt(
-            fill.path,
-            fill.prefix,
+            request.path,
+            request.prefix,
             rewrite.region,
-            fill.suffix,
+            request.suffix,
             rewrite.cursor,
             rewrite.kept,
             rewrite.edits,
-            [(one.path, one.text) for one in fill.snippets],
+            [(one.path, one.text) for one in request.snippets],
             rewrite.reports,
         )
         if row.is_ambiguous(asked):

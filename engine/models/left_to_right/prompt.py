@@ -18,7 +18,7 @@ from engine.fill.interface import Layout
 from engine.fill.lines import Below
 from engine.models.embedded.layout import short_path
 from engine.models.left_to_right.fim import FimTokens
-from engine.protocol.messages import Fill, Snippet, left_edge
+from engine.protocol.messages import HoleRequest, Snippet, left_edge
 
 SUFFIX_TOKENS = {"suffix inside": 256, "suffix last": 128}
 """The most of the code below. With the suffix last about ten lines, because every key press reads them again."""
@@ -40,7 +40,7 @@ _TOKEN_CHARACTERS = 8
 class PromptLayout(Layout):
     """A laid-out hole with its request, which a drafter lays out in its own tokens."""
 
-    fill: Fill
+    request: HoleRequest
 
 
 class FimPrompt:
@@ -60,18 +60,18 @@ class FimPrompt:
             window,
         )
 
-    def lay_out(self, fill: Fill, typed: str = "") -> PromptLayout:
+    def lay_out(self, request: HoleRequest, typed: str = "") -> PromptLayout:
         """Return the tokens of a hole. The last one before the middle is the first anchor.
 
         typed: see Layout."""
-        room = self._window - min(fill.max_tokens, self._window // 2) - 3
-        marks, suffix = self._special_tokens, fill.suffix.replace("\r\n", "\n")
+        room = self._window - min(request.max_tokens, self._window // 2) - 3
+        marks, suffix = self._special_tokens, request.suffix.replace("\r\n", "\n")
         all_below = self._encode(suffix)
         below = self._below(all_below, min(SUFFIX_TOKENS[marks.order], room // 3))
         # Their number changes with the cursor's line, and no left edge shall move then.
         room -= -(-len(below) // _ROUNDED) * _ROUNDED
-        head = self._head(fill.path, fill.snippets, room // 3)
-        all_above = self._encode(fill.prefix[: len(fill.prefix) - len(typed)].replace("\r\n", "\n"))
+        head = self._head(request.path, request.snippets, room // 3)
+        all_above = self._encode(request.prefix[: len(request.prefix) - len(typed)].replace("\r\n", "\n"))
         room -= len(head)
         # The left edge moves in strides, so that most key presses keep the cached context.
         above = all_above[left_edge(len(all_above), room, room // 4) :]
@@ -80,10 +80,12 @@ class FimPrompt:
             stream = [*head, marks.prefix, *above[:near], marks.suffix, *below, marks.middle, *above[near:]]
         else:
             stream = [*head, marks.prefix, *above, marks.suffix, *below, marks.middle]
-        layout = PromptLayout(stream[:-1], typed=typed, above=all_above, below=all_below, anchor=stream[-1], fill=fill)
+        layout = PromptLayout(
+            stream[:-1], typed=typed, above=all_above, below=all_below, anchor=stream[-1], request=request
+        )
         if marks.order == "suffix last":
             return layout
-        resumes = Below.of(fill.prefix.replace("\r\n", "\n"), suffix, fill.language)
+        resumes = Below.of(request.prefix.replace("\r\n", "\n"), suffix, request.language)
         return attrs.evolve(layout, follows=below[:FOLLOWS], resumes=resumes)
 
     def _below(self, tokens: list[int], room: int) -> list[int]:

@@ -33,7 +33,7 @@ from engine.models.left_to_right.prompt import FimPrompt, PromptLayout
 from engine.models.predict import predict
 from engine.models.stock.attention import CausalRows, KeyValues, after_attention, attend, before_attention
 from engine.models.stock.token_bytes import TokenBytes
-from engine.protocol.messages import Fill, ModelInfo
+from engine.protocol.messages import Fill, HoleRequest, ModelInfo
 
 _GROWTH = 256
 """A context's buffer grows by this many tokens: a buffer for the whole window takes much memory in a large model."""
@@ -230,16 +230,17 @@ class QwenFimModel(LeftToRightBase):
         self._network = network
         self._prompt = FimPrompt(self._encode, token_bytes.breaks_line, marks, info.reading_tokens)
 
-    def lay_out(self, fill: Fill) -> PromptLayout:
-        self._check(fill.rule)  # A strategy that this model does not have is refused before anything is read.
-        return self._prompt.lay_out(fill)
+    def lay_out(self, request: HoleRequest) -> PromptLayout:
+        if isinstance(request, Fill):
+            self._check(request.rule)  # A strategy that this model does not have is refused before anything is read.
+        return self._prompt.lay_out(request)
 
     def new_context(self) -> KeyValues:
         return self._network.new_context()
 
     def start_fill(self, task: FillTask) -> Filling:
         self._check(task.strategy.rule)
-        unfinished = Unfinished(expect_type(task.layout, PromptLayout).fill)
+        unfinished = Unfinished(expect_type(task.layout, PromptLayout).request)
         drafting = None if task.strategy.rule == "left-to-right" else self.drafting
         return DraftedFilling(self, task, self.marks, unfinished, drafting)
 

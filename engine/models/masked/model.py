@@ -16,7 +16,7 @@ from engine.models.masked.rows import MaskedPass
 from engine.models.predict import predict
 from engine.models.stock.token_bytes import OfTokenBytes, TokenBytes
 from engine.models.stock.tokenizer import heading, related_tokens
-from engine.protocol.messages import Fill, ModelInfo
+from engine.protocol.messages import HoleRequest, ModelInfo
 
 _TOKEN_CHARACTERS = 8
 """Tokens are shorter on average. Text further away than this many characters a token is not even read."""
@@ -64,19 +64,19 @@ class MaskedModel(OfTokenBytes):
         if isinstance(network, MaskedNetwork) and network.device.type == "cuda":
             self.captured = CapturedMiddles(network)
 
-    def lay_out(self, fill: Fill) -> Layout:
+    def lay_out(self, request: HoleRequest) -> Layout:
         special = self.traits.special
         begin, end = ([special.begin], [special.end]) if special.begin is not None else ([], [])
         window = min(self.traits.window, self.info.reading_tokens or self.traits.window)
-        room = window - min(fill.max_tokens, window // 2) - len(begin) - len(end)
+        room = window - min(request.max_tokens, window // 2) - len(begin) - len(end)
         reach = room * _TOKEN_CHARACTERS
-        prefix, suffix = fill.prefix[-reach:].replace("\r\n", "\n"), fill.suffix[:reach].replace("\r\n", "\n")
+        prefix, suffix = request.prefix[-reach:].replace("\r\n", "\n"), request.suffix[:reach].replace("\r\n", "\n")
         above, after = cut_to_room(self._encode(prefix), self._encode(suffix), room)
         before = above
-        if fill.snippets and fill.path:
-            named = self._encode(heading(fill.path))
+        if request.snippets and request.path:
+            named = self._encode(heading(request.path))
             left = min(room // 2, room - len(before) - len(after)) - len(named)
-            if related := related_tokens(self._encode, fill.snippets, left):
+            if related := related_tokens(self._encode, request.snippets, left):
                 before = [*related, *named, *before]
         return Layout(context=[], before=[*begin, *before], after=[*after, *end], above=above, below=after)
 

@@ -24,7 +24,7 @@ from engine.fill.interface import Context, Filling, FillStrategy, FillTask, Layo
 from engine.fill.sampler import PassResult, Predictions, Query
 from engine.fill.strategies import start_stream_fill
 from engine.fill.stream import CanvasUse, StreamPass
-from engine.protocol.messages import Fill, ModelInfo
+from engine.protocol.messages import HoleRequest, ModelInfo
 
 Digits = NDArray[np.int8]
 Floats = NDArray[np.float32]
@@ -142,12 +142,14 @@ class SudokuModel:
             dtype="fp32, NumPy",
         )
 
-    def lay_out(self, fill: Fill) -> Layout:
+    def lay_out(self, request: HoleRequest) -> Layout:
         """Return a puzzle's tokens: the digits of prefix and suffix, and "." or "0" for an empty cell.
 
         All else is skipped, and cells that are missing at the end are empty.
         """
-        cells = [int(each) if each != "." else MASK for each in fill.prefix + fill.suffix if each in ".0123456789"]
+        cells = [
+            int(each) if each != "." else MASK for each in request.prefix + request.suffix if each in ".0123456789"
+        ]
         return Layout([*cells[:CELLS], *[MASK] * (CELLS - len(cells))], anchor=MIDDLE)
 
     def new_context(self) -> GridContext:

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import attrs
 import numpy as np
 import pytest
 from scheduler_client import answer
@@ -14,11 +13,11 @@ from engine.fill.sampler import Query
 from engine.fill.stream import StreamPass
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.masked.model import MaskedModel
-from engine.protocol.messages import Fill, Progress
+from engine.protocol.messages import Fill, Progress, Score
 from engine.schedule.scheduler import Scheduler
 
-HOLE = Fill(
-    1, "def area(w, h):", "\n\nprint(area(2, 3))\n", scored="\n    return w * h", budget_ms=60_000.0, memory="off"
+HOLE = Score(
+    1, "def area(w, h):", "\n\nprint(area(2, 3))\n", text="\n    return w * h", budget_ms=60_000.0, memory="off"
 )
 
 
@@ -31,9 +30,9 @@ async def test_each_token_gets_the_probability_of_a_mask_in_its_place(
     family: EmbeddedModel, scheduler: Scheduler
 ) -> None:
     candidate = (await answer(scheduler, HOLE)).candidates[0]
-    assert candidate.text == HOLE.scored
+    assert candidate.text == HOLE.text
     layout = family.lay_out(HOLE)
-    tokens = family.tokenizer.encode(layout.typed + HOLE.scored, add_special_tokens=False).ids
+    tokens = family.tokenizer.encode(layout.typed + HOLE.text, add_special_tokens=False).ids
     typed = len(tokens) - len(candidate.tokens)
     for at in range(typed, len(tokens)):
         shown = [family.mask if other % APART == at % APART else token for other, token in enumerate(tokens)]
@@ -46,7 +45,7 @@ async def test_each_token_gets_the_probability_of_a_mask_in_its_place(
 
 async def test_the_cells_are_the_likeliest_tokens_of_each_position(scheduler: Scheduler) -> None:
     seen: list[Progress] = []
-    filled = await scheduler.submit(attrs.evolve(HOLE, trace=True), seen.append).result
+    filled = await scheduler.submit(HOLE, seen.append).result
     candidate = filled.candidates[0]
     assert filled.steps == min(APART, len(candidate.tokens))
     for at, probability in enumerate(candidate.confidence):
@@ -57,7 +56,7 @@ async def test_the_cells_are_the_likeliest_tokens_of_each_position(scheduler: Sc
 
 
 async def test_scoring_writes_nothing_into_the_context_that_others_reuse(scheduler: Scheduler) -> None:
-    hole = attrs.evolve(HOLE, scored="", extent="lines", max_tokens=8)
+    hole = Fill(1, HOLE.prefix, HOLE.suffix, extent="lines", max_tokens=8, budget_ms=60_000.0, memory="off")
     before = (await answer(scheduler, hole)).candidates[0]
     await answer(scheduler, HOLE)
     assert (await answer(scheduler, hole)).candidates[0] == before

@@ -8,6 +8,7 @@ import pytest
 from raw_client import HOLE
 
 from engine.models.embedded.model import EmbeddedModel
+from engine.protocol.messages import Read
 from engine.schedule.fill_queue import (
     HURRIED_MS,
     HURRIED_ON_CPU,
@@ -133,10 +134,7 @@ async def test_fills_ahead_take_no_place_of_the_others(queue: FillQueue) -> None
 
 
 async def test_what_is_only_read_joins_nothing(queue: FillQueue) -> None:
-    reads = [
-        ScheduledTicket(attrs.evolve(HOLE, ahead=True, only_read=True), asyncio.Future(), None, at, 1)
-        for at in (0.0, 0.1)
-    ]
+    reads = [ScheduledTicket(Read.of(HOLE), asyncio.Future(), None, at, 1) for at in (0.0, 0.1)]
     for one in reads:
         queue.put(one)
     ahead = ScheduledTicket(attrs.evolve(HOLE, ahead=True), asyncio.Future(), None, 0.0, 1)

@@ -22,7 +22,7 @@ from engine.protocol.messages import Progress, RuleName
 from engine.schedule import scheduler as scheduling
 from engine.schedule.backend import CancelledFill
 from engine.schedule.fill_queue import MAX_BATCH
-from engine.schedule.job import Job
+from engine.schedule.job import FillJob
 from engine.schedule.scheduler import CROWDED_TOKENS, Scheduler
 from engine.schedule.warm_up import time_passes
 
@@ -167,11 +167,11 @@ async def test_while_many_wait_a_fill_is_shorter(scheduler: Scheduler) -> None:
 
 
 async def test_an_answer_that_fails_stops_no_other_fill(scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(job: Job) -> None:
+    def fail(job: FillJob) -> None:
         raise ValueError("no answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Job, "filled", fail)
+        patch.setattr(FillJob, "filled", fail)
         with pytest.raises(ValueError, match="no answer"):
             await answer(scheduler, HOLE)
     assert (await answer(scheduler, HOLE)).candidates

@@ -16,9 +16,10 @@ from engine.fill.sampler import PassResult
 from engine.fill.stream import StreamPass
 from engine.library.device_memory import UNKNOWN, DeviceMemory
 from engine.models.embedded.model import EmbeddedModel
+from engine.protocol.messages import Read
 from engine.schedule.backend import CancelledFill
 from engine.schedule.caches import CACHE_BYTES, cache_bytes_on
-from engine.schedule.job import SPARED_ROWS
+from engine.schedule.given_text import SPARED_ROWS
 from engine.schedule.scheduler import Scheduler
 
 
@@ -30,12 +31,12 @@ def family(tiny_model: Path, request: pytest.FixtureRequest) -> Model:
 async def test_a_context_that_is_read_ahead_is_there_for_the_fill(scheduler: Scheduler) -> None:
     (hole,) = prefixes(1)
     before = scheduler.report()
-    read = await answer(scheduler, attrs.evolve(hole, ahead=True, only_read=True))
+    read = await answer(scheduler, Read.of(hole))
     assert read.candidates == []
     assert read.cached_tokens < read.context_tokens
     assert scheduler.report().fills == before.fills, "it is no fill"
     passes = scheduler.report().passes
-    again = await answer(scheduler, attrs.evolve(hole, ahead=True, only_read=True))
+    again = await answer(scheduler, Read.of(hole))
     assert again.cached_tokens == again.context_tokens
     assert scheduler.report().passes == passes, "nothing is read twice"
     filled = await answer(scheduler, hole)
@@ -45,9 +46,9 @@ async def test_a_context_that_is_read_ahead_is_there_for_the_fill(scheduler: Sch
 
 async def test_a_context_that_lacks_little_is_not_read_ahead(scheduler: Scheduler) -> None:
     (hole,) = prefixes(1)
-    await answer(scheduler, attrs.evolve(hole, only_read=True))
+    await answer(scheduler, Read.of(hole))
     passes = scheduler.report().passes
-    near = await answer(scheduler, attrs.evolve(hole, prefix=hole.prefix + "part + ", only_read=True))
+    near = await answer(scheduler, Read.of(attrs.evolve(hole, prefix=hole.prefix + "part + ")))
     assert 0 < near.context_tokens - near.cached_tokens <= SPARED_ROWS
     assert scheduler.report().passes == passes
 
@@ -64,7 +65,7 @@ async def test_what_was_read_ahead_until_it_was_cancelled_is_kept(
 
     monkeypatch.setattr(scheduler, "_encode_rows", 16)
     monkeypatch.setattr(family, "run", run_and_cancel)
-    ahead = scheduler.submit(attrs.evolve(hole, ahead=True, only_read=True), None)
+    ahead = scheduler.submit(Read.of(hole), None)
     with pytest.raises(CancelledFill):
         await ahead.result
     monkeypatch.setattr(family, "run", run)

@@ -13,7 +13,7 @@ import pytest
 from raw_client import RawClient
 
 from engine.models.embedded.model import EmbeddedModel
-from engine.protocol.messages import PROTOCOL_VERSION, Fill, Filled, Hello, Progress, Welcome
+from engine.protocol.messages import PROTOCOL_VERSION, Fill, Filled, Hello, HoleRequest, Progress, Welcome
 from engine.schedule.fill_queue import ScheduledTicket
 from engine.schedule.scheduler import Scheduler
 from engine.server.server import Server
@@ -32,16 +32,18 @@ ODD: dict[str, dict[str, Any]] = {
 class OddScheduler(Scheduler):
     """The engine's own scheduler; it changes the answer, or the progress, of the fills whose path says how."""
 
-    def submit(self, fill: Fill, on_progress: Callable[[Progress], None] | None, owner: int = 0) -> ScheduledTicket:
+    def submit(
+        self, request: HoleRequest, on_progress: Callable[[Progress], None] | None, owner: int = 0
+    ) -> ScheduledTicket:
         def send_odd(progress: Progress) -> None:
             assert on_progress is not None
             step: Any = np.int64(progress.step)
             on_progress(attrs.evolve(progress, step=step))
 
-        ticket = super().submit(fill, send_odd if on_progress and fill.path == "progress" else on_progress, owner)
-        if fill.path not in ODD:
+        ticket = super().submit(request, send_odd if on_progress and request.path == "progress" else on_progress, owner)
+        if request.path not in ODD:
             return ticket
-        return attrs.evolve(ticket, result=asyncio.ensure_future(self._changed(ticket.result, ODD[fill.path])))
+        return attrs.evolve(ticket, result=asyncio.ensure_future(self._changed(ticket.result, ODD[request.path])))
 
     async def _changed(self, result: asyncio.Future[Filled], fields: dict[str, Any]) -> Filled:
         return attrs.evolve(await result, **fields)

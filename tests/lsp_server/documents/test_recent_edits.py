@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.typist import Typist
 
-from engine.protocol.messages import changed_part
+from engine.protocol.rewrite import changed_part
 from lsp_server.refactor.recent import recent_places
 
 _LINES = "".join(f"line {number}\n" for number in range(20))

@@ -13,7 +13,7 @@ from support.gguf_files import SPECIALS, tiny_network
 from support.next_edit_editor import NextEditEditor
 from support.recording_engine import RecordingEngine
 
-from engine.protocol.messages import Fill, Snippet
+from engine.protocol.messages import Fill, HoleRequest, Read, Snippet
 from engine.protocol.rewrite import Report
 from lsp_server.wire import DIAGNOSTICS
 
@@ -47,7 +47,7 @@ async def rewrites(
     workspace: Path,
     experimental: dict[str, bool] | None = None,
     **settings: Any,
-) -> list[Fill]:
+) -> list[HoleRequest]:
     """Return what the engine is asked after an edit in app.py."""
     model = str(workspace.parent / "tiny-instruct.gguf")
     options = {"model": model, "editsModel": model, "threads": 1, "memory": "off", **settings}
@@ -55,7 +55,7 @@ async def rewrites(
     editor.show(APP, (workspace / "app.py").as_uri())
     editor.replace("load(args.path)", "load(args.path, args.kind)")
     await editor.next_edit()
-    return [fill for fill in engine.fills if fill.rewrite is not None]
+    return [request for request in engine.requests if request.rewrite is not None]
 
 
 @pytest_asyncio.fixture
@@ -74,7 +74,8 @@ async def test_the_prompt_is_read_while_the_user_may_still_type_on(
     editor: NextEditEditor, engine: RecordingEngine, workspace: Path
 ) -> None:
     ahead, asked = await rewrites(editor, engine, workspace)
-    assert (ahead.only_read, asked.only_read) == (True, False)
+    assert isinstance(ahead, Read)
+    assert isinstance(asked, Fill)
     assert ahead.rewrite == asked.rewrite
 
 

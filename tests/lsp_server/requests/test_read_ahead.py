@@ -104,7 +104,7 @@ async def test_a_newer_place_ends_the_reading_at_an_older_one(
         await eventually(lambda: len(engine.read) == 2)
         assert [ticket.cancelled for ticket in engine.read] == [True, False]
     await eventually(lambda: engine.read[-1].result.done())
-    assert [ticket.fill.prefix for ticket in engine.read] == [f"{ABOVE}total = ", ""]
+    assert [ticket.request.prefix for ticket in engine.read] == [f"{ABOVE}total = ", ""]
 
 
 @pytest.mark.parametrize("what", ["suggestion", "fill", "edit", "close", "snooze"])
@@ -140,14 +140,14 @@ async def test_a_document_is_read_at_its_start_while_the_editor_does_not_tell_it
     await editor.start(settings)
     open_project(editor)
     await eventually(lambda: engine.read)
-    assert engine.read[-1].fill.prefix == ""
+    assert engine.read[-1].request.prefix == ""
     rest(editor)
     await eventually(lambda: len(engine.read) == 2)
     open_project(editor, "other")
     rest(editor)
     await eventually(lambda: len(engine.read) == 3)
-    assert [ticket.fill.path for ticket in engine.read] == ["notes.txt", "notes.txt", "other.txt"]
-    assert engine.read[-1].fill.prefix, "its start was not read"
+    assert [ticket.request.path for ticket in engine.read] == ["notes.txt", "notes.txt", "other.txt"]
+    assert engine.read[-1].request.prefix, "its start was not read"
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ async def test_a_cursor_in_no_document_does_no_harm(
     await settled(editor)
     rest(editor, 10**6)
     await eventually(lambda: engine.read)
-    assert engine.read[-1].fill.suffix == "", "past its end is its end"
+    assert engine.read[-1].request.suffix == "", "past its end is its end"
 
 
 async def test_a_suggestion_whose_budget_went_into_reading_comes_without_another_key(

@@ -5,7 +5,8 @@ import pytest
 from lsprotocol import types
 
 from engine.models.edit_formats import EDIT_FORMATS, EditFormat, EditPrompt
-from engine.protocol.messages import Candidate, changed_part
+from engine.protocol.messages import Candidate
+from engine.protocol.rewrite import changed_part
 from lsp_server.documents.edits import MOST_PARSED
 from lsp_server.documents.store import Documents, Snapshot, position_in
 from lsp_server.requests.model_edits import rewrite_of
