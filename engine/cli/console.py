@@ -1,12 +1,13 @@
 """What all commands share: the consoles for output and errors, the exit with an error, and some options."""
 
 from collections.abc import Iterable
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment, Segments
 from rich.table import Table
+from typer.core import TyperGroup
 
 from engine.errors import MidspanError
 from engine.library.precision_names import PrecisionSetting
@@ -39,10 +40,21 @@ BAD_INPUT = 2
 FAILED = 1
 
 
-def leave(error: MidspanError, status: int) -> NoReturn:
+def leave(error: MidspanError, status: int = BAD_INPUT) -> NoReturn:
     """Print the error's one line on stderr and exit with `status`."""
     typer.echo(plain(f"midspan: {error}"), err=True)
     raise typer.Exit(status)
+
+
+class Commands(TyperGroup):
+    """All commands. One that raises MidspanError ends with its line, and with the status FAILED."""
+
+    def invoke(self, ctx: Any) -> Any:  # a Context of click, or of the copy of it that newer typers have
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except MidspanError as error:
+            leave(error, FAILED)
 
 
 def _warn_if_gone(model: str | None) -> str | None:

@@ -7,11 +7,10 @@ import attrs
 import typer
 from rich.table import Table
 
-from engine.cli.console import FAILED, AsJson, Model, OptionalModelToStop, Precision, err, leave, out
+from engine.cli.console import FAILED, AsJson, Model, OptionalModelToStop, Precision, err, out
 from engine.client.address import resolve_model
 from engine.client.connection import EngineClient
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running, stop_all, stop_running
-from engine.errors import MidspanError
 from engine.library.store import DEFAULT
 from engine.protocol.messages import Status
 
@@ -26,11 +25,8 @@ _CLIENT = "midspan-cli"
 def start(model: Model = DEFAULT, precision: Precision = "auto", as_json: AsJson = False) -> None:
     """Start the engine if it is not running, and show its status."""
     options = EngineOptions(model=resolve_model(model), precision=precision)
-    try:
-        with err.status("starting the engine"):
-            status = asyncio.run(_start(options))
-    except MidspanError as error:
-        leave(error, FAILED)
+    with err.status("starting the engine"):
+        status = asyncio.run(_start(options))
     _show(status, options, as_json)
 
 
@@ -38,10 +34,7 @@ def start(model: Model = DEFAULT, precision: Precision = "auto", as_json: AsJson
 def show_status(model: Model = DEFAULT, precision: Precision = "auto", as_json: AsJson = False) -> None:
     """Show the status of the running engine. The exit status is 1 if none is running."""
     options = EngineOptions(model=resolve_model(model), precision=precision)
-    try:
-        status = asyncio.run(_status(options))
-    except MidspanError as error:
-        leave(error, FAILED)
+    status = asyncio.run(_status(options))
     _show(status, options, as_json)
     if status is None:
         raise typer.Exit(FAILED)
@@ -50,14 +43,11 @@ def show_status(model: Model = DEFAULT, precision: Precision = "auto", as_json: 
 @app.command()
 def stop(model: OptionalModelToStop = None, precision: Precision = "auto", as_json: AsJson = False) -> None:
     """End all engines of yours, or the one of a model, and wait for their end."""
-    try:
-        if model is None:
-            stopped = asyncio.run(stop_all(_CLIENT))
-        else:
-            options = EngineOptions(model=resolve_model(model), precision=precision)
-            stopped = [options.model] if asyncio.run(stop_running(options, _CLIENT)) else []
-    except MidspanError as error:
-        leave(error, FAILED)
+    if model is None:
+        stopped = asyncio.run(stop_all(_CLIENT))
+    else:
+        options = EngineOptions(model=resolve_model(model), precision=precision)
+        stopped = [options.model] if asyncio.run(stop_running(options, _CLIENT)) else []
     if as_json:
         typer.echo(json.dumps({"running": False, "stopped": stopped}))
     elif stopped:

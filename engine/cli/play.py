@@ -5,16 +5,16 @@ import logging
 import sys
 import webbrowser
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.cli.console import FAILED, OptionalModel, OptionalPrecision, leave
+from engine.cli.console import OptionalModel, OptionalPrecision
 from engine.cli.lsp_client import LspSession
 from engine.client.launcher import EngineOptions, connect_or_start
-from engine.errors import MidspanError, ModelError
+from engine.errors import ModelError
 from engine.library.store import DEFAULT
 
 if TYPE_CHECKING:
@@ -71,11 +71,7 @@ def play(
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
     logging.getLogger("engine.play").addHandler(handler)
-    try:
-        if folder is not None and not folder.is_dir() and not sudoku:
-            raise ModelError(f"{folder} is not a folder; name one whose files the page may open")
+    if folder is not None and not folder.is_dir() and not sudoku:
+        raise ModelError(f"{folder} is not a folder; name one whose files the page may open")
+    with suppress(KeyboardInterrupt):  # how a person ends it
         asyncio.run(run())
-    except MidspanError as error:
-        leave(error, FAILED)
-    except KeyboardInterrupt:
-        pass  # how a person ends it
