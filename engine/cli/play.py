@@ -13,7 +13,7 @@ import typer
 
 from engine.cli.console import OptionalModel, OptionalPrecision
 from engine.cli.lsp_client import LspSession
-from engine.client.launcher import EngineOptions, connect_or_start
+from engine.client.launcher import EngineOptions
 from engine.errors import ModelError
 from engine.library.store import DEFAULT
 
@@ -40,6 +40,7 @@ def play(
     """Watch a model fill holes, on a page in the browser: docs/play.md."""
     # The server's packages load only here.
     from engine.http.access import knows_users
+    from engine.http.engine_links import EngineLinks
     from engine.play.app import serve
     from engine.protocol.editor_messages import FillProgress
 
@@ -66,7 +67,7 @@ def play(
                 return connect
 
             named = None if folder is None or sudoku else folder.resolve()
-            await serve(named, port, connector, lambda: connect_or_start(options, "midspan-play"), ready)
+            await serve(named, port, connector, EngineLinks(options, name="midspan-play"), ready)
 
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
