@@ -32,7 +32,8 @@ HELD_OUT, CHOOSING = 0, 1
 """Which of five files in a row is held out, and which says when to stop."""
 STEPS, BATCH, RATE, DECAY = 2000, 512, 1e-3, 1e-4
 _EVERY = 50
-_LEAST = 1e-7
+LEAST = 1e-7
+"""Probabilities below count as this one."""
 
 
 @attrs.frozen
@@ -65,8 +66,7 @@ def tune(model: LeftToRightModel, folder: Path, minutes: float, seed: int = 0) -
     learned = Rows.joined([rows for each in parts.values() for rows in each])
     shipped = MixingNetwork.shipped()
     mixing = fit(shipped, learned, choosing, seed)
-    alone = float(-np.log(np.maximum(held_out.target, _LEAST)).mean())
-    before, after = nats(shipped, held_out), nats(mixing, held_out)
+    alone, before, after = nats_alone(held_out), nats(shipped, held_out), nats(mixing, held_out)
     best = min((after, mixing), (before, shipped), (alone, MixingNetwork.without()), key=lambda each: each[0])[1]
     return Tuned(best, len(held_out.target), alone, before, after)
 
@@ -100,7 +100,12 @@ def nats(mixing: MixingNetwork, rows: Rows) -> float:
     """Return the mean loss of the mixture in nats a token."""
     batch = _Batch.of(mixing, rows)
     weights = mixing.weights(batch.features, batch.present)
-    return float(-np.log(np.maximum((weights * batch.shares).sum(1), _LEAST)).mean())
+    return float(-np.log(np.maximum((weights * batch.shares).sum(1), LEAST)).mean())
+
+
+def nats_alone(rows: Rows) -> float:
+    """Return the mean loss of the model without the memory in nats a token."""
+    return float(-np.log(np.maximum(rows.target, LEAST)).mean())
 
 
 @attrs.frozen(eq=False)
@@ -126,7 +131,7 @@ class _Batch:
         inner = np.maximum(features @ hidden + hidden_bias, 0)
         network = MixingNetwork(hidden, hidden_bias, output, output_bias, np.zeros(0, np.float32))
         own = network.weights(features, self.present[chosen])
-        mixed = np.maximum((own * shares).sum(1, keepdims=True), _LEAST)
+        mixed = np.maximum((own * shares).sum(1, keepdims=True), LEAST)
         of_scores = own * (1 - shares / mixed) / len(chosen)
         of_inner = (of_scores @ output.T) * (inner > 0)
         return [features.T @ of_inner, of_inner.sum(0), inner.T @ of_scores, of_scores.sum(0)]
