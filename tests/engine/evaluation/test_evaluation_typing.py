@@ -317,21 +317,19 @@ def test_the_quality_benchmark_runs_from_files_to_figures(tiny_model: Path, tmp_
     assert set(quality["typing"]) == {"python", "go"}
     assert list(quality["typing"]["python"]) == ["word completion", "runs alone", "model alone", "file", "workspace"]
     assert all(typing["keys"] > 0 for typing in quality["typing"]["python"].values())
-    assert (tmp_path / "out" / "quality.png").stat().st_size > 5000
     written = read_rows(tmp_path / "out" / "quality.jsonl")
     assert {row.seen for row in written} == {"both sides", "above only"}
     assert {row.strategy for row in written} == {strategy.name for strategy in STRATEGIES}
 
 
-def test_train_eval_prints_tables_and_writes_rows_and_plot(tiny_model: Path, tmp_path: Path) -> None:
+def test_train_eval_prints_tables_and_writes_rows(tiny_model: Path, tmp_path: Path) -> None:
     rows = [[path.stem, "python", path.read_text()] for path in source_paths()]
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "held-out.msgpack").write_bytes(msgpack.packb(rows))
-    target, plot = tmp_path / "evaluation" / "python.jsonl", tmp_path / "plot.png"
+    target = tmp_path / "evaluation" / "python.jsonl"
     command = ["eval", "--model", str(tiny_model), "--work", str(tmp_path), "--count", "2"]
-    result = CliRunner().invoke(app, [*command, "--rows", str(target), "--plot", str(plot)])
+    result = CliRunner().invoke(app, [*command, "--rows", str(target)])
     assert result.exit_code == 0, result.output
     assert "python, rest of line, 2 holes" in result.output
     assert "calibration error" in result.output
     assert len(read_rows(target)) == 2 * 2 * len(STRATEGIES)
-    assert plot.stat().st_size > 5000
