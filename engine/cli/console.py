@@ -32,6 +32,17 @@ class PlainConsole(Console):
         self.print(Segments(segments), soft_wrap=True, end="")
 
 
+def labelled(rows: Iterable[tuple[str, str]]) -> Table:
+    """Return labels and values as a table, without the empty values."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="cyan")
+    table.add_column(overflow="fold")
+    for label, value in rows:
+        if value:
+            table.add_row(label, value)
+    return table
+
+
 out = PlainConsole(highlight=False, markup=False, emoji=False)
 # Spinners and errors go to stderr, so that they do not get into a pipe.
 err = PlainConsole(stderr=True, highlight=False, markup=False, emoji=False)

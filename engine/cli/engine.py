@@ -5,9 +5,8 @@ import json
 
 import attrs
 import typer
-from rich.table import Table
 
-from engine.cli.console import FAILED, AsJson, Model, OptionalModelToStop, Precision, err, out
+from engine.cli.console import FAILED, AsJson, Model, OptionalModelToStop, Precision, err, labelled, out
 from engine.client.address import resolve_model
 from engine.client.connection import EngineClient
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running, stop_all, stop_running
@@ -80,32 +79,27 @@ def _show(status: Status | None, options: EngineOptions, as_json: bool) -> None:
     elif status is None:
         out.print(f"no engine is running for the model {options.model}; the next fill starts one")
     else:
-        out.print(_table(status, options))
+        out.print(labelled(_rows(status, options)))
 
 
-def _table(status: Status, options: EngineOptions) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="cyan")
-    table.add_column(overflow="fold")
+def _rows(status: Status, options: EngineOptions) -> list[tuple[str, str]]:
     model = status.model
-    table.add_row("engine", f"{status.version}, process {status.pid}, up {status.uptime_s / 60:.1f} minutes")
     if model.server:
-        table.add_row("model", model.name)
-        table.add_row("runs on", f"the server {model.server}")
+        name, place = model.name, f"the server {model.server}"
     else:
         facts = [f"{model.parameters / 1e6:.1f}M parameters", model.licence]
         if not model.name.lower().startswith(model.family.lower()):
             facts.insert(0, model.family)
-        table.add_row("model", f"{model.name} ({', '.join(facts)})")
-        table.add_row("runs on", f"{model.device}, {model.dtype}, {status.threads} threads")
-    table.add_row("clients", str(status.clients))
-    table.add_row(
-        "holes",
-        f"{status.fills} filled, {status.cancelled} cancelled, {status.active} active, {status.waiting} waiting",
-    )
-    table.add_row("time", f"median {status.median_ms:.1f} ms a fill, {status.passes} passes of the network in all")
-    table.add_row(
-        "cache", f"{status.cache_hit_rate:.0%} of context tokens reused, {status.cache_bytes / 1e6:.1f} MB held"
-    )
-    table.add_row("log", str(options.paths.log))
-    return table
+        name = f"{model.name} ({', '.join(facts)})"
+        place = f"{model.device}, {model.dtype}, {status.threads} threads"
+    holes = f"{status.fills} filled, {status.cancelled} cancelled, {status.active} active, {status.waiting} waiting"
+    return [
+        ("engine", f"{status.version}, process {status.pid}, up {status.uptime_s / 60:.1f} minutes"),
+        ("model", name),
+        ("runs on", place),
+        ("clients", str(status.clients)),
+        ("holes", holes),
+        ("time", f"median {status.median_ms:.1f} ms a fill, {status.passes} passes of the network in all"),
+        ("cache", f"{status.cache_hit_rate:.0%} of context tokens reused, {status.cache_bytes / 1e6:.1f} MB held"),
+        ("log", str(options.paths.log)),
+    ]

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from engine.cli import ladder, model_sheet
-from engine.cli.console import AsJson, err, out
+from engine.cli.console import AsJson, err, labelled, out
 from engine.cli.default_model import check_predicts_edits, make_default, make_default_for_edits, stop_engine
 from engine.cli.model_sheet import (
     ModelSheet,
@@ -102,7 +102,7 @@ def info(
     if as_json:
         typer.echo(json.dumps({**model_sheet.as_json(sheet, memories), "verified": verify}))
         return
-    out.print(model_sheet.facts(sheet))
+    out.print(labelled(model_sheet.facts(sheet)))
     if verify:
         out.print("all files are unchanged since the pull: their sha256 are correct")
     out.print()
