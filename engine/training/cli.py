@@ -36,7 +36,6 @@ from engine.models.left_to_right.frequent import FOLDER as FREQUENT
 from engine.models.left_to_right.frequent import MOST_FREQUENT, save_frequent
 from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header
 from engine.models.left_to_right.model import LeftToRightModel
-from engine.models.stock.token_bytes import load_tokenizer
 from engine.training.adapt import train_adapter
 from engine.training.checkpoint import PARENT, begin_again, save
 from engine.training.config import Config, load_config
@@ -358,14 +357,3 @@ def sudoku(
     train_sudoku(work, target, minutes)
     for line in measure_sudoku(target, puzzles):
         typer.echo(line)
-
-
-@app.command("tokens")
-def characters_a_token(work: WorkOption = Path("runs/small")) -> None:
-    """Print characters per token on the held-out files, by language."""
-    tokenizer = load_tokenizer(work / TOKENIZER)
-    files = corpora.load(work / "corpus", "held-out")
-    for language in sorted({file.language for file in files}):
-        texts = [file.text for file in files if file.language == language]
-        tokens = sum(len(encoding.ids) for encoding in tokenizer.encode_batch(texts))
-        typer.echo(f"{language}: {sum(map(len, texts)) / tokens:.2f} characters a token")
