@@ -4,17 +4,16 @@ The workspace itself is read, and each of its files as a new one: what it says o
 In NumPy, because this is for users: a minute on a processor, most of it passes of the model. Files are held out whole.
 """
 
-import os
 import random
 import time
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.corpus.languages import LANGUAGES, LARGEST, MARKUP, File
+from engine.corpus.languages import LANGUAGES, MARKUP, File
 from engine.errors import ModelError
 from engine.fill.interface import HISTORY
 from engine.fill.sampler import Query
@@ -23,6 +22,7 @@ from engine.memory.index import RunIndex
 from engine.memory.mixing_network import Floats, MixingNetwork, Statistics, counts_of
 from engine.memory.row_memory import FILE_SCOPE, SCOPES, FileScan, followers_of_rows
 from engine.models.left_to_right.model import LeftToRightModel
+from engine.reading import is_generated, read_text, walk
 from engine.training.memory_rows import MOST_CHARACTERS, Rows
 
 WINDOW, WINDOW_ROWS, BEGUN_ROWS = 384, 192, 12
@@ -203,17 +203,13 @@ class _Workspace:
 
 def files_of(folder: Path) -> Iterator[File]:
     """Yield the source files of a folder, as far as their characters are few enough."""
-    room = MOST_CHARACTERS
-    for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
-        for path in (Path(root, name) for name in sorted(names)):
-            if path.suffix not in LANGUAGES or path.is_symlink():
-                continue
-            try:
-                text = path.read_text("utf-8") if path.stat().st_size <= LARGEST else ""
-            except (OSError, UnicodeDecodeError):
-                continue
-            room -= len(text)
-            if room < 0:
-                return
-            yield File(str(path.relative_to(folder)), LANGUAGES[path.suffix], text)
+    room, real = MOST_CHARACTERS, str(folder.resolve())
+    for path in walk(real, is_generated):
+        language = LANGUAGES.get(PurePosixPath(path).suffix)
+        text = read_text(real, path) if language is not None else None
+        if language is None or text is None:
+            continue
+        room -= len(text)
+        if room < 0:
+            return
+        yield File(path, language, text)
