@@ -9,11 +9,9 @@ from pathlib import Path
 
 import attrs
 import pytest
-from typer.testing import CliRunner
 
-from engine.cli import app
 from engine.library.catalog import catalog
-from support.ended import Ended
+from support.ended import Ended, run_here
 from support.hub_server import Hub, Repository, serve
 
 NAME = "dreamon-7b"
@@ -41,8 +39,7 @@ class ModelsCommand:
     def run(self, *arguments: str, environment: dict[str, str] | None = None) -> Ended:
         """Run a command. Only a pull runs in a process of its own, because it needs HF_ENDPOINT."""
         if arguments[0] != "pull":
-            result = CliRunner().invoke(app, ["models", *arguments])
-            return Ended(result.exit_code, result.stdout, result.stderr)
+            return run_here("models", *arguments)
         run = subprocess.run(
             [sys.executable, "-m", "engine.cli", "models", *arguments],
             capture_output=True,
