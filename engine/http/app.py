@@ -4,9 +4,10 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import attrs
 from starlette.applications import Starlette
@@ -33,7 +34,7 @@ from engine.http.completion import (
     with_crlf,
     without_crlf,
 )
-from engine.http.connection import ClientGone, Problem, WhileThere, problem_of
+from engine.http.connection import ClientGone, Problem, problem_of, while_there
 from engine.http.engine_links import Links
 from engine.http.exchange import EVENTS, Dialect, Exchange, Refusal, Served, event, to_json
 from engine.http.markers import written
@@ -161,43 +162,38 @@ class App:
         except Problem as problem:
             await _refusal(problem, scope["path"])(scope, receive, send)
 
-    async def _fill_frames(self, visit: _Visit, body: bytes, receive: Receive, send: Send) -> Response:
+    async def _fill_frames(self, visit: _Visit, body: bytes, send: Send) -> Response:
         """Answer a language server's fill, in the frames of its own protocol."""
-        async with WhileThere(receive):
-            return _frames(*await self._team.fill(visit.owner, body, lambda fill: self._fill(fill, visit)))
+        return _frames(*await self._team.fill(visit.owner, body, lambda fill: self._fill(fill, visit)))
 
-    async def _memory_frames(self, visit: _Visit, body: bytes, receive: Receive, send: Send) -> Response:
+    async def _memory_frames(self, visit: _Visit, body: bytes, send: Send) -> Response:
         """Answer a language server's requests about the memory."""
-        async with WhileThere(receive):
-            return _frames(*await self._team.remember(visit.owner, body))
+        return _frames(*await self._team.remember(visit.owner, body))
 
-    async def _complete(
-        self, dialect: Dialect, visit: _Visit, body: bytes, receive: Receive, send: Send
-    ) -> Response | None:
-        """Answer a request for a text in its dialect; None if the answer is streamed, and so sent already."""
+    async def _complete(self, dialect: Dialect, visit: _Visit, body: bytes, send: Send) -> Response | None:
+        """Answer a request for a text in its dialect; None if the answer is streamed, and so sent but for its end."""
         exchange = await in_thread(_opened, dialect, body, self._served)
         asked = exchange.asked
-        if asked.stream and asked.rewriting is None:
-            await self._stream(exchange, dialect.refusal, receive, send, visit)
+        if asked.rewriting is not None:
+            answer = await self._rewrite(asked, asked.rewriting, visit)
+        elif asked.stream:
+            await self._stream(exchange, dialect.refusal, send, visit)
             return None
-        async with WhileThere(receive):
-            if asked.rewriting is not None:
-                texts = await self._rewrite(asked, asked.rewriting, visit)
-            else:
-                texts = answer_of(asked, await self._fill(asked.fill, visit))
+        else:
+            answer = answer_of(asked, await self._fill(asked.fill, visit))
         if asked.stream:
-            return Response(exchange.end(texts, texts.texts[0].text), media_type=exchange.stream_type)
-        return Response(to_json(exchange.whole(texts)), media_type="application/json")
+            return Response(exchange.end(answer, answer.texts[0].text), media_type=exchange.stream_type)
+        return Response(to_json(exchange.whole(answer)), media_type="application/json")
 
     @property
     def _served(self) -> Served:
         return Served(self._links.model, self._rules.workspaces)
 
-    async def _show(self, visit: _Visit, body: bytes, receive: Receive, send: Send) -> Response:
+    async def _show(self, visit: _Visit, body: bytes, send: Send) -> Response:
         asked = await in_thread(json_object, body)
         return Response(to_json(ollama.shown(asked, self._served)), media_type="application/json")
 
-    async def _events(self, visit: _Visit, body: bytes, receive: Receive, send: Send) -> Response:
+    async def _events(self, visit: _Visit, body: bytes, send: Send) -> Response:
         """Keep nothing of what a client of Tabby tells about its suggestions: it holds code."""
         return Response()
 
@@ -236,7 +232,7 @@ class App:
         self.metrics.filled(filled)
         return filled
 
-    async def _stream(self, exchange: Exchange, refusal: Refusal, receive: Receive, send: Send, visit: _Visit) -> None:
+    async def _stream(self, exchange: Exchange, refusal: Refusal, send: Send, visit: _Visit) -> None:
         """Send the text while it is written. Raises MidspanError only before the first byte is sent."""
         asked, pieces = exchange.asked, Pieces(exchange.asked)
         canvases: asyncio.Queue[list[str | None] | None] = asyncio.Queue()
@@ -255,30 +251,28 @@ class App:
             async with asyncio.timeout(BODY_S):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
 
-        async with WhileThere(receive):
-            filling = asyncio.create_task(
-                self._fill(asked.fill, visit, lambda progress: canvases.put_nowait(progress.canvas))
-            )
-            filling.add_done_callback(lambda _: canvases.put_nowait(None))
-            try:
-                while (canvas := await canvases.get()) is not None:
-                    if piece := pieces.grown(canvas):
-                        await send_piece(exchange.piece(piece))
-                answer = answer_of(asked, await filling)
-                text = answer.texts[0].text if answer.texts else ""  # there is none for a request that only reads
-                await send_piece(exchange.end(answer, pieces.rest(text)))
-            except TimeoutError:  # a client that does not read
-                raise ClientGone from None
-            except MidspanError as error:
-                if not begun:
-                    raise
-                failure = refusal(problem_of(error))
-                await send_piece(event(failure) if exchange.stream_type == EVENTS else to_json(failure) + b"\n")
-            finally:
-                filling.cancel()
-                with suppress(asyncio.CancelledError, MidspanError):
-                    await filling
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        filling = asyncio.create_task(
+            self._fill(asked.fill, visit, lambda progress: canvases.put_nowait(progress.canvas))
+        )
+        filling.add_done_callback(lambda _: canvases.put_nowait(None))
+        try:
+            while (canvas := await canvases.get()) is not None:
+                if piece := pieces.grown(canvas):
+                    await send_piece(exchange.piece(piece))
+            answer = answer_of(asked, await filling)
+            text = answer.texts[0].text if answer.texts else ""  # there is none for a request that only reads
+            await send_piece(exchange.end(answer, pieces.rest(text)))
+        except TimeoutError:  # a client that does not read
+            raise ClientGone from None
+        except MidspanError as error:
+            if not begun:
+                raise
+            failure = refusal(problem_of(error))
+            await send_piece(event(failure) if exchange.stream_type == EVENTS else to_json(failure) + b"\n")
+        finally:
+            filling.cancel()
+            with suppress(asyncio.CancelledError, MidspanError):
+                await filling
 
     async def _metrics(self, request: Request) -> Response:
         try:
@@ -288,8 +282,8 @@ class App:
         return Response(self.metrics.text(engine), headers={"content-type": CONTENT_TYPE})
 
 
-_Answerer = Callable[[_Visit, bytes, Receive, Send], Awaitable[Response | None]]
-"""Answers a request with this body, or sends its answer and returns None."""
+_Answerer = Callable[[_Visit, bytes, Send], Coroutine[Any, Any, Response | None]]
+"""Answers a request with this body, or sends its answer but for the end and returns None."""
 
 
 @attrs.frozen
@@ -301,7 +295,8 @@ class _Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         visit: _Visit = scope["state"]["visit"]
         try:
-            response = await self.answer(visit, await read_body(scope, receive), receive, send)
+            body = await read_body(scope, receive)
+            response = await while_there(receive, self.answer(visit, body, send))
         except ClientGone:
             visit.status = CLIENT_LEFT
         except Exception as error:
@@ -309,6 +304,8 @@ class _Endpoint:
         else:
             if response is not None:
                 await response(scope, receive, send)
+            else:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _json(values: Callable[[], object]) -> Callable[[Request], Awaitable[Response]]:
