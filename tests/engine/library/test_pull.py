@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from huggingface_hub import constants
 from support.gguf_files import tiny_network
 from support.hub_server import COMMIT, Repository
 from support.models_command import NAME, NEVER_PULLED, TIMEOUT_S, WEIGHTS, ModelsCommand
@@ -36,14 +35,6 @@ try:
 except ModelError as error:
     print(error)
 """
-
-
-@pytest.fixture
-def listed(models: ModelsCommand, monkeypatch: pytest.MonkeyPatch) -> ModelsCommand:
-    """The hub is asked by this process too."""
-    monkeypatch.setattr(constants, "ENDPOINT", models.hub.url)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)  # a model that was loaded in this process sets it
-    return models
 
 
 def test_a_pull_brings_and_checks_the_files_and_records_them(models: ModelsCommand) -> None:
@@ -200,9 +191,9 @@ def test_a_repository_without_safetensors_is_refused(models: ModelsCommand) -> N
     ids=["nested", "nested in a field", "nested objects", "a list", "a text", "no UTF-8"],
 )
 def test_an_answer_of_the_hub_that_somebody_prepared_is_one_clear_line(
-    listed: ModelsCommand, answer: bytes, status: int
+    models: ModelsCommand, answer: bytes, status: int
 ) -> None:
-    listed.repository.listing, listed.repository.listing_status = answer, status
+    models.repository.listing, models.repository.listing_status = answer, status
     with pytest.raises(ModelError, match=r"does not answer as a hub does|answered with status|status 404") as raised:
         list_files(catalog()[NAME], "main")
     assert "\n" not in str(raised.value)
@@ -211,8 +202,8 @@ def test_an_answer_of_the_hub_that_somebody_prepared_is_one_clear_line(
 
 @pytest.mark.parametrize("status", [200, 500])
 @pytest.mark.parametrize("kind", ["a bomb", "endless", "many files", "many values"])
-def test_a_list_of_the_hub_costs_no_more_than_a_list(listed: ModelsCommand, kind: str, status: int) -> None:
-    repository = listed.repository
+def test_a_list_of_the_hub_costs_no_more_than_a_list(models: ModelsCommand, kind: str, status: int) -> None:
+    repository = models.repository
     repository.listing_status, repository.endless = status, kind == "endless"
     file = {"rfilename": "a.json", "size": 1, "blobId": ""}
     if kind == "a bomb":
@@ -228,7 +219,7 @@ def test_a_list_of_the_hub_costs_no_more_than_a_list(listed: ModelsCommand, kind
     tracemalloc.stop()
 
 
-@pytest.mark.usefixtures("listed")
+@pytest.mark.usefixtures("models")
 def test_a_list_of_the_hub_that_comes_too_slowly_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.library.hub.HUB_LIST_S", 0.0)
     with pytest.raises(ModelError, match="is HF_ENDPOINT right"):
@@ -274,19 +265,19 @@ def test_a_licence_that_is_not_free_must_be_accepted(models: ModelsCommand, name
     assert record.accepted
 
 
-def test_a_gguf_is_pulled_alone_and_used_by_its_name(listed: ModelsCommand, tmp_path: Path) -> None:
+def test_a_gguf_is_pulled_alone_and_used_by_its_name(models: ModelsCommand, tmp_path: Path) -> None:
     model = catalog()["qwen3-0.6b-q8"]
     content = tiny_network("qwen3").save_gguf(tmp_path / "tiny.gguf").read_bytes()
-    listed.hub.repositories[model.hub] = Repository(
+    models.hub.repositories[model.hub] = Repository(
         {model.file: content, "other.gguf": b"GGUF", "model.safetensors": b"", "LICENSE": b"Apache"}, large={model.file}
     )
-    assert listed.run("pull", model.name).status == 0
-    folder = listed.folder / model.name
+    assert models.run("pull", model.name).status == 0
+    folder = models.folder / model.name
     assert {path.name for path in folder.iterdir()} == {model.file, "LICENSE", "midspan-model.json"}
     assert folder_of(model.name) == folder / model.file
-    assert listed.run("use", model.name).status == 0
+    assert models.run("use", model.name).status == 0
     assert chosen_model().model == model.name
-    assert "left to right" in listed.run("info", model.name, "--verify").out
-    del listed.hub.repositories[model.hub].files[model.file]
+    assert "left to right" in models.run("info", model.name, "--verify").out
+    del models.hub.repositories[model.hub].files[model.file]
     with pytest.raises(ModelError, match=f"has no file {model.file}"):
         list_files(model, "main")
