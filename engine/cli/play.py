@@ -71,7 +71,7 @@ def play(
 
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
-    logging.getLogger("engine.play").addHandler(handler)
+    logging.getLogger("engine.http").addHandler(handler)
     if folder is not None and not folder.is_dir() and not sudoku:
         raise ModelError(f"{folder} is not a folder; name one whose files the page may open")
     with suppress(KeyboardInterrupt):  # how a person ends it

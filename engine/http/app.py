@@ -19,7 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from engine import __version__
 from engine.bounds import BODY_S
-from engine.errors import MidspanError, describe
+from engine.errors import MidspanError
 from engine.http import llamacpp, ollama, openai, tabby
 from engine.http.access import Hosts, Limits, Shares, Tokens
 from engine.http.body import in_thread, json_object, read_body
@@ -300,7 +300,7 @@ class _Endpoint:
         except ClientGone:
             visit.status = CLIENT_LEFT
         except Exception as error:
-            await _refusal(_problem_of(error), scope["path"])(scope, receive, send)
+            await _refusal(problem_of(error), scope["path"])(scope, receive, send)
         else:
             if response is not None:
                 await response(scope, receive, send)
@@ -360,14 +360,6 @@ async def _not_served(request: Request, error: Exception) -> Response:
     what = "this path takes another method" if error.status_code == 405 else "nothing is served at this path"
     problem = Problem(error.status_code, f"{what}; docs/http.md names the paths and their methods")
     return _refusal(problem, request.scope["path"], error.headers)
-
-
-def _problem_of(error: Exception) -> Problem:
-    """Return an error as a Problem. Our own mistake must not show code, neither to the client nor in a log."""
-    if isinstance(error, MidspanError):
-        return problem_of(error)
-    _log.error("a request failed: %s", describe(error))
-    return Problem(500, "the server failed on this request; see its log")
 
 
 def _log_visit(visit: _Visit, method: str, seconds: float) -> None:

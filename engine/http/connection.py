@@ -1,14 +1,16 @@
 """A client's connection: whether it is still there, and what is wrong with a request."""
 
 import asyncio
+import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from starlette.types import Receive
 
 from engine.client.connection import EngineFailure
-from engine.errors import EngineUnavailable, MidspanError, ProtocolError
+from engine.errors import EngineUnavailable, MidspanError, ProtocolError, describe
 
+_log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 _TYPES = {
     400: "invalid_request_error",
@@ -51,13 +53,16 @@ class ClientGone(Exception):
     """The client closed its connection before it had its answer."""
 
 
-def problem_of(error: MidspanError) -> Problem:
-    """Return an error of the engine or of the way to it as a Problem."""
+def problem_of(error: Exception) -> Problem:
+    """Return an error as a Problem. Our own mistake must not show code, neither to the client nor in a log."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, EngineFailure | ProtocolError):
         return Problem(_STATUSES.get(error.code, 500), str(error))
-    return Problem(503 if isinstance(error, EngineUnavailable) else 500, str(error))
+    if isinstance(error, MidspanError):
+        return Problem(503 if isinstance(error, EngineUnavailable) else 500, str(error))
+    _log.error("a request failed: %s", describe(error))
+    return Problem(500, "this failed in Midspan itself; its log, or the terminal that it runs in, says where")
 
 
 async def while_there(receive: Receive, work: Coroutine[Any, Any, _Result]) -> _Result:

@@ -4,7 +4,6 @@ The page's own files need no token; everything else does.
 """
 
 import asyncio
-import logging
 import secrets
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
@@ -22,7 +21,6 @@ from starlette.types import Receive, Scope, Send
 
 from engine import __version__
 from engine.bounds import LONGEST_NAME, LONGEST_PATH, MOST_NAMES, MOST_PAGE_BYTES
-from engine.errors import MidspanError, describe
 from engine.http.access import Hosts, Tokens, check_user
 from engine.http.body import in_thread, json_object, read_body
 from engine.http.connection import ClientGone, Problem, problem_of
@@ -53,7 +51,6 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "cache-control": "no-store",
 }
-_log = logging.getLogger(__name__)
 
 _Answerer = Callable[[Mapping[str, Any]], Awaitable[object]]
 
@@ -112,15 +109,13 @@ class PlayApp:
         async def respond(request: Request) -> Response:
             try:
                 fields = await in_thread(json_object, await read_body(request.scope, request.receive))
-                value = await answer(fields)
-            except MidspanError as error:
+                value, status = await answer(fields), 200
+            except ClientGone:
+                raise
+            except Exception as error:
                 problem = problem_of(error)
-                return Response(to_json({"problem": str(problem)}), problem.status, _HEADERS, "application/json")
-            except Exception as error:  # our own mistake must not show code, neither on the page nor in a log
-                _log.error("a question of the page failed: %s", describe(error))
-                failed = {"problem": "midspan play failed on this; its terminal says where"}
-                return Response(to_json(failed), 500, _HEADERS, "application/json")
-            return Response(to_json(value), 200, _HEADERS, "application/json")
+                value, status = {"problem": str(problem)}, problem.status
+            return Response(to_json(value), status, _HEADERS, "application/json")
 
         return respond
 
