@@ -32,7 +32,6 @@ from engine.evaluation.calibration import (
     Gate,
     Judged,
     calibration_error,
-    draw_calibration,
     gate_for,
     gate_table,
     judged_fills,
@@ -169,7 +168,7 @@ def main(
     model_name: Annotated[str, typer.Option("--model", help='"embedded", a folder, or a GGUF.')] = "embedded",
     out: Annotated[Path, typer.Option(help="The folder for JSON, rows and plot.")] = _OUT,
 ) -> None:
-    """Measure everything; print tables and the figures, write quality.json, quality.jsonl and quality.png."""
+    """Measure everything; print tables and the figures, write quality.json and quality.jsonl."""
     console = PlainConsole(highlight=False)
     started = time.monotonic()
     try:
@@ -286,7 +285,6 @@ def _write(quality: Quality, measured: Measured, out: Path) -> None:
     (out / "quality.json").write_text(json.dumps(attrs.asdict(quality), indent=1) + "\n", "utf-8")
     write_rows([*measured.accuracy, *measured.blind], out / "quality.jsonl")
     write_rows(measured.timed, out / "quality-timed.jsonl")  # Other holes, also numbered from 0.
-    draw_calibration(measured.suggested, f"{quality.model.name}, suggestions while typing Python", out / "quality.png")
 
 
 def _tasks(files: list[corpus.File], amount: Amount) -> list[Task]:

@@ -67,7 +67,7 @@ class Suggester:
             self._screen = Screen(best=best)
             if presented:
                 self._reuse.remember(snapshot, offset, presented, lambda: 0)
-                self._screen = Screen(presented[0].text, presented[0].is_start, best)
+                self._screen = Screen(presented[0].text, best)
         self._restraint.showed(snapshot, offset, self._screen.text)
         return self._screen
 

@@ -31,7 +31,7 @@ class WordCompletion:
         if not longer:
             return Screen()
         best = max(longer, key=lambda word: words[word])
-        return Screen(best[len(begun[0]) :], True)
+        return Screen(best[len(begun[0]) :])
 
 
 @attrs.define
@@ -52,7 +52,7 @@ class RunCompletion:
         memory = self.workspaces.memories.for_fill(fill, layout)
         text = b"" if memory is None else self._written(memory, list(layout.above), layout.typed.encode())
         rest = text.decode(errors="ignore").split("\n")[0]
-        return Screen(rest, True) if len(rest) >= FEWEST_CHARACTERS else Screen()
+        return Screen(rest) if len(rest) >= FEWEST_CHARACTERS else Screen()
 
     def _written(self, memory: MixedMemory, history: list[int], typed: bytes) -> bytes:
         """Return what comes after `typed`."""

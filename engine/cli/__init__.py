@@ -11,14 +11,13 @@ from engine import __version__
 from engine.cli import demo, doctor, fill, play, serve, stats
 from engine.cli import engine as engine_commands
 from engine.cli import models as models_commands
-from engine.cli.console import FAILED, leave
+from engine.cli.console import Commands
 from engine.cli.setup.command import setup
-from engine.errors import MidspanError
 from engine.library.extras import TRAIN, needs_extra
-from engine.protocol.messages import plain
 
 app = typer.Typer(
     name="midspan",
+    cls=Commands,
     help="Fill code in the middle with a diffusion language model, on this machine.",
     no_args_is_help=True,
     add_completion=False,
@@ -56,12 +55,9 @@ def _root(
 def train(context: typer.Context) -> None:
     """Train, evaluate and export the embedded model: `midspan train --help`."""
     # Training imports torch, which takes seconds. The other commands should not wait for it.
-    try:
-        with needs_extra("training", TRAIN):
-            from engine.training.cli import app as training
-        training(args=context.args, prog_name="midspan train")
-    except MidspanError as error:
-        leave(error, FAILED)
+    with needs_extra("training", TRAIN):
+        from engine.training.cli import app as training
+    training(args=context.args, prog_name="midspan train")
 
 
 @app.command(
@@ -79,7 +75,4 @@ def refactor(context: typer.Context) -> None:
 
 def main() -> None:
     """Run the command line. This is the entry point of the `midspan` script."""
-    try:
-        app()
-    except MidspanError as error:  # any command may find that the user has no home directory
-        sys.exit(plain(f"midspan: {error}"))
+    app()

@@ -1,12 +1,13 @@
 """What all commands share: the consoles for output and errors, the exit with an error, and some options."""
 
 from collections.abc import Iterable
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment, Segments
 from rich.table import Table
+from typer.core import TyperGroup
 
 from engine.errors import MidspanError
 from engine.library.precision_names import PrecisionSetting
@@ -31,6 +32,17 @@ class PlainConsole(Console):
         self.print(Segments(segments), soft_wrap=True, end="")
 
 
+def labelled(rows: Iterable[tuple[str, str]]) -> Table:
+    """Return labels and values as a table, without the empty values."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="cyan")
+    table.add_column(overflow="fold")
+    for label, value in rows:
+        if value:
+            table.add_row(label, value)
+    return table
+
+
 out = PlainConsole(highlight=False, markup=False, emoji=False)
 # Spinners and errors go to stderr, so that they do not get into a pipe.
 err = PlainConsole(stderr=True, highlight=False, markup=False, emoji=False)
@@ -39,10 +51,21 @@ BAD_INPUT = 2
 FAILED = 1
 
 
-def leave(error: MidspanError, status: int) -> NoReturn:
+def leave(error: MidspanError, status: int = BAD_INPUT) -> NoReturn:
     """Print the error's one line on stderr and exit with `status`."""
     typer.echo(plain(f"midspan: {error}"), err=True)
     raise typer.Exit(status)
+
+
+class Commands(TyperGroup):
+    """All commands. One that raises MidspanError ends with its line, and with the status FAILED."""
+
+    def invoke(self, ctx: Any) -> Any:  # a Context of click, or of the copy of it that newer typers have
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except MidspanError as error:
+            leave(error, FAILED)
 
 
 def _warn_if_gone(model: str | None) -> str | None:

@@ -14,10 +14,9 @@ import attrs
 from rich.rule import Rule
 from rich.text import Text
 
-from engine.cli.console import FAILED, OptionalModel, OptionalPrecision, err, leave, out
+from engine.cli.console import OptionalModel, OptionalPrecision, err, out
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
-from engine.errors import MidspanError
 from engine.evaluation.keystrokes import is_start, keys, next_key
 from engine.protocol.editor_messages import FillOptions
 
@@ -117,10 +116,7 @@ _TAB = "⇥"
 
 def demo(model: OptionalModel = None, precision: OptionalPrecision = None) -> None:
     """Type parts of four sample files with suggestions as an editor shows them, and show how to set up an editor."""
-    try:
-        asyncio.run(_demo(model, precision))
-    except MidspanError as error:
-        leave(error, FAILED)
+    asyncio.run(_demo(model, precision))
     _show_editors()
 
 

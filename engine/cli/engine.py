@@ -5,13 +5,11 @@ import json
 
 import attrs
 import typer
-from rich.table import Table
 
-from engine.cli.console import FAILED, AsJson, Model, OptionalModelToStop, Precision, err, leave, out
+from engine.cli.console import FAILED, AsJson, Model, OptionalModelToStop, Precision, err, labelled, out
 from engine.client.address import resolve_model
 from engine.client.connection import EngineClient
 from engine.client.launcher import EngineOptions, connect_or_start, connect_running, stop_all, stop_running
-from engine.errors import MidspanError
 from engine.library.store import DEFAULT
 from engine.protocol.messages import Status
 
@@ -26,11 +24,8 @@ _CLIENT = "midspan-cli"
 def start(model: Model = DEFAULT, precision: Precision = "auto", as_json: AsJson = False) -> None:
     """Start the engine if it is not running, and show its status."""
     options = EngineOptions(model=resolve_model(model), precision=precision)
-    try:
-        with err.status("starting the engine"):
-            status = asyncio.run(_start(options))
-    except MidspanError as error:
-        leave(error, FAILED)
+    with err.status("starting the engine"):
+        status = asyncio.run(_start(options))
     _show(status, options, as_json)
 
 
@@ -38,10 +33,7 @@ def start(model: Model = DEFAULT, precision: Precision = "auto", as_json: AsJson
 def show_status(model: Model = DEFAULT, precision: Precision = "auto", as_json: AsJson = False) -> None:
     """Show the status of the running engine. The exit status is 1 if none is running."""
     options = EngineOptions(model=resolve_model(model), precision=precision)
-    try:
-        status = asyncio.run(_status(options))
-    except MidspanError as error:
-        leave(error, FAILED)
+    status = asyncio.run(_status(options))
     _show(status, options, as_json)
     if status is None:
         raise typer.Exit(FAILED)
@@ -50,14 +42,11 @@ def show_status(model: Model = DEFAULT, precision: Precision = "auto", as_json: 
 @app.command()
 def stop(model: OptionalModelToStop = None, precision: Precision = "auto", as_json: AsJson = False) -> None:
     """End all engines of yours, or the one of a model, and wait for their end."""
-    try:
-        if model is None:
-            stopped = asyncio.run(stop_all(_CLIENT))
-        else:
-            options = EngineOptions(model=resolve_model(model), precision=precision)
-            stopped = [options.model] if asyncio.run(stop_running(options, _CLIENT)) else []
-    except MidspanError as error:
-        leave(error, FAILED)
+    if model is None:
+        stopped = asyncio.run(stop_all(_CLIENT))
+    else:
+        options = EngineOptions(model=resolve_model(model), precision=precision)
+        stopped = [options.model] if asyncio.run(stop_running(options, _CLIENT)) else []
     if as_json:
         typer.echo(json.dumps({"running": False, "stopped": stopped}))
     elif stopped:
@@ -90,32 +79,27 @@ def _show(status: Status | None, options: EngineOptions, as_json: bool) -> None:
     elif status is None:
         out.print(f"no engine is running for the model {options.model}; the next fill starts one")
     else:
-        out.print(_table(status, options))
+        out.print(labelled(_rows(status, options)))
 
 
-def _table(status: Status, options: EngineOptions) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="cyan")
-    table.add_column(overflow="fold")
+def _rows(status: Status, options: EngineOptions) -> list[tuple[str, str]]:
     model = status.model
-    table.add_row("engine", f"{status.version}, process {status.pid}, up {status.uptime_s / 60:.1f} minutes")
     if model.server:
-        table.add_row("model", model.name)
-        table.add_row("runs on", f"the server {model.server}")
+        name, place = model.name, f"the server {model.server}"
     else:
         facts = [f"{model.parameters / 1e6:.1f}M parameters", model.licence]
         if not model.name.lower().startswith(model.family.lower()):
             facts.insert(0, model.family)
-        table.add_row("model", f"{model.name} ({', '.join(facts)})")
-        table.add_row("runs on", f"{model.device}, {model.dtype}, {status.threads} threads")
-    table.add_row("clients", str(status.clients))
-    table.add_row(
-        "holes",
-        f"{status.fills} filled, {status.cancelled} cancelled, {status.active} active, {status.waiting} waiting",
-    )
-    table.add_row("time", f"median {status.median_ms:.1f} ms a fill, {status.passes} passes of the network in all")
-    table.add_row(
-        "cache", f"{status.cache_hit_rate:.0%} of context tokens reused, {status.cache_bytes / 1e6:.1f} MB held"
-    )
-    table.add_row("log", str(options.paths.log))
-    return table
+        name = f"{model.name} ({', '.join(facts)})"
+        place = f"{model.device}, {model.dtype}, {status.threads} threads"
+    holes = f"{status.fills} filled, {status.cancelled} cancelled, {status.active} active, {status.waiting} waiting"
+    return [
+        ("engine", f"{status.version}, process {status.pid}, up {status.uptime_s / 60:.1f} minutes"),
+        ("model", name),
+        ("runs on", place),
+        ("clients", str(status.clients)),
+        ("holes", holes),
+        ("time", f"median {status.median_ms:.1f} ms a fill, {status.passes} passes of the network in all"),
+        ("cache", f"{status.cache_hit_rate:.0%} of context tokens reused, {status.cache_bytes / 1e6:.1f} MB held"),
+        ("log", str(options.paths.log)),
+    ]

@@ -10,11 +10,10 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
-from engine.cli.console import BAD_INPUT, FAILED, AsJson, OptionalModel, OptionalPrecision, err, leave, out
+from engine.cli.console import AsJson, OptionalModel, OptionalPrecision, err, leave, out
 from engine.cli.cursor import Cursor, CursorError
 from engine.cli.fill_view import canvas_text, filled_view, in_context, origins_view
 from engine.cli.lsp_client import LspSession
-from engine.errors import MidspanError
 from engine.protocol.editor_messages import FillOptions, FillProgress, FillResult
 from engine.protocol.messages import RuleName
 
@@ -59,13 +58,10 @@ def fill(
             raise CursorError(f"--left-to-right and --rule {rule} exclude each other; give one of them")
         cursor = Cursor.parse(file, at)
     except CursorError as error:
-        leave(error, BAD_INPUT)
+        leave(error)
     options = FillOptions("left-to-right" if left_to_right else rule, steps, budget or _PATIENCE_MS, explain)
     session = LspSession(model, precision, _repository_of(file) if explain else None)
-    try:
-        answer = asyncio.run(_fill(session, cursor, options, _Animation(cursor) if watch and not as_json else None))
-    except MidspanError as error:
-        leave(error, FAILED)
+    answer = asyncio.run(_fill(session, cursor, options, _Animation(cursor) if watch and not as_json else None))
     if as_json:
         fields = _fields(answer)
         if explain:

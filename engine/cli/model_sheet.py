@@ -11,7 +11,7 @@ import attrs
 import typer
 from rich.table import Table
 
-from engine.cli.console import out
+from engine.cli.console import labelled, out
 from engine.errors import ModelError
 from engine.json_file import read_json
 from engine.library import store
@@ -125,17 +125,6 @@ def as_json(sheet: ModelSheet, memories: list[DeviceMemory]) -> dict[str, object
     }
 
 
-def facts(sheet: ModelSheet) -> Table:
-    """Return the sheet as a table of labels and values."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="cyan")
-    table.add_column(overflow="fold")
-    for label, value in _rows(sheet):
-        if value:
-            table.add_row(label, value)
-    return table
-
-
 def fits(sheet: ModelSheet, memories: list[DeviceMemory]) -> Table:
     """Return a table with the verdict for each precision and memory."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), caption=f"needs: {ALLOWANCE}", caption_justify="left")
@@ -154,7 +143,8 @@ def count_of(parameters: int) -> str:
     return f"{parameters / 1e9:.1f}B" if parameters >= 1e9 else f"{parameters / 1e6:.0f}M"
 
 
-def _rows(sheet: ModelSheet) -> list[tuple[str, str]]:
+def facts(sheet: ModelSheet) -> list[tuple[str, str]]:
+    """Return the sheet as labels and values; a value can be ""."""
     known, record = sheet.catalog_entry, sheet.record
     rows = [
         ("name", sheet.name),
@@ -261,10 +251,7 @@ def show_gguf(sheet: "GgufFacts", as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({**attrs.asdict(sheet), "path": str(sheet.path)}))
         return
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="cyan")
-    table.add_column(overflow="fold")
-    for label, value in (
+    rows = [
         ("name", sheet.name),
         ("file", str(sheet.path)),
         ("family", f"{sheet.architecture}, left to right"),
@@ -275,9 +262,8 @@ def show_gguf(sheet: "GgufFacts", as_json: bool) -> None:
         ("reads", _reads(sheet.reads_suffix)),
         ("memory", _memory_of(sheet.path)),
         ("doubt", _doubt_of(sheet.path)),
-    ):
-        table.add_row(label, value)
-    out.print(table)
+    ]
+    out.print(labelled(rows))
 
 
 _TUNED = "mixed with the model's own predictions, as `midspan models tune` has fitted it"

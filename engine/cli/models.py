@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from engine.cli import ladder, model_sheet
-from engine.cli.console import FAILED, AsJson, err, leave, out
+from engine.cli.console import AsJson, err, labelled, out
 from engine.cli.default_model import check_predicts_edits, make_default, make_default_for_edits, stop_engine
 from engine.cli.model_sheet import (
     ModelSheet,
@@ -22,7 +22,7 @@ from engine.cli.model_sheet import (
 )
 from engine.cli.pull import PullView, confirmed, pull
 from engine.client.address import distrust, trust
-from engine.errors import MidspanError, ModelError
+from engine.errors import ModelError
 from engine.library import store
 from engine.library.catalog import DEFAULT_BUDGET_MS, answer_on, answering_devices, place_of
 from engine.library.device_memory import DeviceMemory, device_memories, gigabytes
@@ -44,10 +44,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 @app.command("list")
 def list_models(as_json: AsJson = False) -> None:
     """Show all models that Midspan knows, and which of them are here."""
-    try:
-        sheets = model_sheet.all_sheets()
-    except MidspanError as error:
-        leave(error, FAILED)
+    sheets = model_sheet.all_sheets()
     with err.status("measuring this machine"):
         memories = device_memories()
     if as_json:
@@ -90,25 +87,22 @@ def info(
     as_json: AsJson = False,
 ) -> None:
     """Show the facts about a model, and in which precisions it fits this machine. Nothing is loaded."""
-    try:
-        if (path := gguf_of(model)) is not None:
-            if verify and not store.is_pulled(model):
-                raise ModelError(f"{path.name} was not pulled, so there are no checksums to compare with")
-            if verify:
-                _verify(model_sheet.sheet_of_pulled(model))
-            show_gguf(gguf_sheet(path), as_json)
-            return
-        sheet = model_sheet.sheet_of(model)
+    if (path := gguf_of(model)) is not None:
+        if verify and not store.is_pulled(model):
+            raise ModelError(f"{path.name} was not pulled, so there are no checksums to compare with")
         if verify:
-            _verify(sheet)
-        with err.status("measuring this machine's memory"):
-            memories = device_memories()
-    except MidspanError as error:
-        leave(error, FAILED)
+            _verify(model_sheet.sheet_of_pulled(model))
+        show_gguf(gguf_sheet(path), as_json)
+        return
+    sheet = model_sheet.sheet_of(model)
+    if verify:
+        _verify(sheet)
+    with err.status("measuring this machine's memory"):
+        memories = device_memories()
     if as_json:
         typer.echo(json.dumps({**model_sheet.as_json(sheet, memories), "verified": verify}))
         return
-    out.print(model_sheet.facts(sheet))
+    out.print(labelled(model_sheet.facts(sheet)))
     if verify:
         out.print("all files are unchanged since the pull: their sha256 are correct")
     out.print()
@@ -123,22 +117,19 @@ def use(
     ] = False,
 ) -> None:
     """Make a model the default: for this command line and for editors without a setting `midspan.model`."""
-    try:
-        if edits and model == NO_MODEL:
-            make_default_for_edits(NO_MODEL)
-            return
-        folder = folder_of(model)
-        if is_gguf(folder):
-            gguf_sheet(folder)  # raises where it could not be run
-        elif not (folder / "config.json").is_file():
-            raise ModelError(f"there is no config.json in {folder}; is it a model's folder?")
-        if edits:
-            check_predicts_edits(folder)
-        has_name = model == EMBEDDED or store.is_pulled(model)
-        chosen = model if has_name else str(folder.resolve())
-        (make_default_for_edits if edits else make_default)(chosen)
-    except MidspanError as error:
-        leave(error, FAILED)
+    if edits and model == NO_MODEL:
+        make_default_for_edits(NO_MODEL)
+        return
+    folder = folder_of(model)
+    if is_gguf(folder):
+        gguf_sheet(folder)  # raises where it could not be run
+    elif not (folder / "config.json").is_file():
+        raise ModelError(f"there is no config.json in {folder}; is it a model's folder?")
+    if edits:
+        check_predicts_edits(folder)
+    has_name = model == EMBEDDED or store.is_pulled(model)
+    chosen = model if has_name else str(folder.resolve())
+    (make_default_for_edits if edits else make_default)(chosen)
 
 
 @app.command("tune")
@@ -155,21 +146,19 @@ def tune_model(
     from engine.models.load import load
     from engine.training.tuned_mixing import tune
 
+    place = folder_of(model)
+    with err.status("loading the model, then reading your code with it"):
+        loaded = load(model, device="cpu")
+        if not isinstance(loaded, LeftToRightModel):
+            raise ModelError(
+                f"{loaded.info.name} is not tuned here: that is for models that the kernel runs left to right"
+            )
+        tuned = tune(loaded, workspace, minutes)
+    path = new_mixing_of(place)
     try:
-        place = folder_of(model)
-        with err.status("loading the model, then reading your code with it"):
-            loaded = load(model, device="cpu")
-            if not isinstance(loaded, LeftToRightModel):
-                raise ModelError(
-                    f"{loaded.info.name} is not tuned here: that is for models that the kernel runs left to right"
-                )
-            tuned = tune(loaded, workspace, minutes)
-        path = new_mixing_of(place)
         tuned.mixing.save(path)
-    except MidspanError as error:
-        leave(error, FAILED)
     except OSError as error:
-        leave(ModelError(f"{path} cannot be written: {error.strerror}"), FAILED)
+        raise ModelError(f"{path} cannot be written: {error.strerror}") from None
     out.print(
         f"nats a token on {tuned.rows} tokens of held-out files: the model alone {tuned.alone:.3f}, with the memory as "
         f"for the embedded model {tuned.shipped:.3f}, tuned {tuned.tuned:.3f}",
@@ -185,21 +174,18 @@ def tune_model(
 def remove(name: Name, yes: Yes = False) -> None:
     """Remove a pulled model, or the files of an interrupted pull."""
     in_use = chosen_model().model == name
-    try:
-        if name == EMBEDDED:
-            raise ModelError("the embedded model is part of Midspan and cannot be removed")
-        folder = store.folders_of(name)[0]
-        if in_use and not yes:
-            raise ModelError(f"{name} is in use; run `midspan models use embedded` first, or remove it with --yes")
-        if not yes and not confirmed(f"Remove {folder}?"):
-            raise ModelError(f"nothing was removed; --yes removes {name} without a question")
-        freed = store.remove(name)
-        if in_use:
-            choose(EMBEDDED)
-        if chosen_for_edits().model == name:
-            choose_for_edits(NO_MODEL)
-    except MidspanError as error:
-        leave(error, FAILED)
+    if name == EMBEDDED:
+        raise ModelError("the embedded model is part of Midspan and cannot be removed")
+    folder = store.folders_of(name)[0]
+    if in_use and not yes:
+        raise ModelError(f"{name} is in use; run `midspan models use embedded` first, or remove it with --yes")
+    if not yes and not confirmed(f"Remove {folder}?"):
+        raise ModelError(f"nothing was removed; --yes removes {name} without a question")
+    freed = store.remove(name)
+    if in_use:
+        choose(EMBEDDED)
+    if chosen_for_edits().model == name:
+        choose_for_edits(NO_MODEL)
     out.print(f"{name} is removed; that frees {gigabytes(freed)}", soft_wrap=True)
     if in_use:
         out.print("in use from now on: embedded")
@@ -251,10 +237,7 @@ def trust_host(
     remove: Annotated[bool, typer.Option("--remove", help="No longer trust it.")] = False,
 ) -> None:
     """Allow a model's server on another machine to get your code. Editors use it after their next restart."""
-    try:
-        (distrust if remove else trust)(host)
-    except MidspanError as error:
-        leave(error, FAILED)
+    (distrust if remove else trust)(host)
     out.print(f"your code may {'not ' if remove else ''}be sent to {host}", soft_wrap=True)
 
 

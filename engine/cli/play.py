@@ -5,16 +5,16 @@ import logging
 import sys
 import webbrowser
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.cli.console import FAILED, OptionalModel, OptionalPrecision, leave
+from engine.cli.console import OptionalModel, OptionalPrecision
 from engine.cli.lsp_client import LspSession
-from engine.client.launcher import EngineOptions, connect_or_start
-from engine.errors import MidspanError, ModelError
+from engine.client.launcher import EngineOptions
+from engine.errors import ModelError
 from engine.library.store import DEFAULT
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def play(
     """Watch a model fill holes, on a page in the browser: docs/play.md."""
     # The server's packages load only here.
     from engine.http.access import knows_users
+    from engine.http.engine_links import EngineLinks
     from engine.play.app import serve
     from engine.protocol.editor_messages import FillProgress
 
@@ -66,16 +67,12 @@ def play(
                 return connect
 
             named = None if folder is None or sudoku else folder.resolve()
-            await serve(named, port, connector, lambda: connect_or_start(options, "midspan-play"), ready)
+            await serve(named, port, connector, EngineLinks(options, name="midspan-play"), ready)
 
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
-    logging.getLogger("engine.play").addHandler(handler)
-    try:
-        if folder is not None and not folder.is_dir() and not sudoku:
-            raise ModelError(f"{folder} is not a folder; name one whose files the page may open")
+    logging.getLogger("engine.http").addHandler(handler)
+    if folder is not None and not folder.is_dir() and not sudoku:
+        raise ModelError(f"{folder} is not a folder; name one whose files the page may open")
+    with suppress(KeyboardInterrupt):  # how a person ends it
         asyncio.run(run())
-    except MidspanError as error:
-        leave(error, FAILED)
-    except KeyboardInterrupt:
-        pass  # how a person ends it

@@ -9,11 +9,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from engine.cli.console import FAILED, err, leave, out
+from engine.cli.console import err, out
 from engine.cli.default_model import make_default
 from engine.cli.ladder import BUDGET_MS, BudgetMs, best_rung, runnable_elsewhere
 from engine.cli.model_sheet import gguf_sheet
-from engine.errors import MidspanError, ModelError
+from engine.errors import ModelError
 from engine.library import store
 from engine.library.catalog import CatalogModel, catalog
 from engine.library.device_memory import gigabytes
@@ -113,8 +113,6 @@ def pull(
             _pull_coder(budget_ms, accept_licence, as_json)
         else:
             _pull(_pullable(name), accept_licence, as_json)
-    except MidspanError as error:
-        leave(error, FAILED)
     except KeyboardInterrupt:
         typer.echo(f"midspan: stopped; the received part is kept, continue with: midspan models pull {name}", err=True)
         raise typer.Exit(_INTERRUPTED) from None

@@ -6,12 +6,13 @@ import logging
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.cli.console import BAD_INPUT, FAILED, Model, Precision, leave
+from engine.cli.console import Model, Precision, leave
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
 from engine.client.address import remote_host_of, resolve_model, trust_for_now
@@ -77,7 +78,7 @@ def serve(
             raise ModelError(f"--replicas needs ray; {how_to_install(CLUSTER)}")
         rules_of(options)
     except MidspanError as error:
-        leave(error, BAD_INPUT)
+        leave(error)
 
     async def learn(folder: Path) -> None:
         await _learn(folder, model, precision)
@@ -100,12 +101,8 @@ def serve(
         finally:
             await next_edits.close()
 
-    try:
+    with suppress(KeyboardInterrupt):  # how a person ends it
         asyncio.run(run_all())
-    except MidspanError as error:
-        leave(error, FAILED)
-    except KeyboardInterrupt:
-        pass  # how a person ends it
 
 
 def _edits(replicas: int) -> "EngineLinks | None":

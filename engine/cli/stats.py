@@ -8,8 +8,7 @@ import attrs
 import typer
 from rich.table import Table
 
-from engine.cli.console import FAILED, AsJson, leave, out
-from engine.errors import MidspanError
+from engine.cli.console import AsJson, out
 from engine.protocol.messages import SourceName
 from engine.usage_file import EARLIER, StatisticsFile, Tallies, Tally, by_day, by_language, statistics_path
 
@@ -28,12 +27,9 @@ def stats(
 ) -> None:
     """Show how many suggestions were shown, accepted and dismissed. The counts stay on this machine."""
     file = StatisticsFile(statistics_path())
-    try:
-        if reset:
-            file.reset()
-        tallies = file.read()
-    except MidspanError as error:
-        leave(error, FAILED)
+    if reset:
+        file.reset()
+    tallies = file.read()
     if as_json:
         typer.echo(json.dumps(_as_json(tallies, file)))
     elif reset:

@@ -17,11 +17,10 @@ import attrs
 
 from engine.backends import Core
 from engine.client.connection import EngineFailure
-from engine.cluster.replica import Replica, body_of
+from engine.cluster.replica import Replica
 from engine.errors import EngineUnavailable, MidspanError, ModelError
 from engine.http.engine_links import MemoryAnswer
 from engine.library.device_memory import memory_of
-from engine.protocol.framing import unpack
 from engine.protocol.memory_messages import MemoryRequest, MemoryStatus, MemoryUpdated
 from engine.protocol.messages import Failed, Filled, HoleRequest, Message, ModelInfo, Progress, Status
 
@@ -29,7 +28,7 @@ APPLICATION, DEPLOYMENT = "midspan", "engine"
 MOST_ONGOING = 1000
 """Requests that a replica takes at once: its scheduler orders them. With Ray's own 5, sessions would move."""
 _STORE_BYTES = 100 << 20
-"""Shared memory for Ray's objects. Frames are small and do not go there."""
+"""Shared memory for Ray's objects. Messages are small and do not go there."""
 _MEMORY_SHARE, _CACHE_SHARE = 16, 4
 """All replicas of a machine together remember workspaces in at most this part of its memory, and keep contexts in at
 most that one."""
@@ -200,24 +199,22 @@ class ReplicaLinks:
     async def ask(
         self, owner: str, request: HoleRequest, on_progress: Callable[[Progress], None] | None = None
     ) -> Filled:
-        session, body = session_of(owner, request.workspace), body_of(request)
+        session = session_of(owner, request.workspace)
         if on_progress is None:
-            mind, answer = await self._twice(lambda: self._call(session, "fill", owner, body))
+            mind, message = await self._twice(lambda: self._call(session, "ask", owner, request))
         else:
-            mind, answer = await self._twice(lambda: self._grow(session, owner, body, on_progress))
+            mind, message = await self._twice(lambda: self._grow(session, owner, request, on_progress))
         self._note(session, mind)
-        message = unpack(answer)
         if isinstance(message, Filled):
             return message
         raise _failure(message)
 
     async def remember(self, owner: str, requests: Sequence[MemoryRequest]) -> list[MemoryAnswer]:
         session = session_of(owner, requests[0].workspace)
-        bodies = [body_of(request) for request in requests]
-        mind, answers = await self._twice(lambda: self._call(session, "remember", bodies))
+        mind, answers = await self._twice(lambda: self._call(session, "remember", requests))
         self._note(session, mind)
         found: list[MemoryAnswer] = []
-        for message in map(unpack, answers):
+        for message in answers:
             if not isinstance(message, MemoryUpdated | MemoryStatus):
                 raise _failure(message)
             found.append(message)
@@ -247,8 +244,8 @@ class ReplicaLinks:
         probes = range(_PROBES * self._replicas.count)
         calls = [self._call(session_of("", str(probe)), method) for probe in probes]
         answers = await asyncio.gather(*calls, return_exceptions=True)
-        found: dict[str, bytes] = dict(each for each in answers if isinstance(each, tuple))
-        return [unpack(body) for body in found.values()]
+        found: dict[str, Message] = dict(each for each in answers if isinstance(each, tuple))
+        return list(found.values())
 
     async def _twice(self, call: Callable[[], Any]) -> Any:
         """Call a replica, and another one if it dies meanwhile. Raises MidspanError."""
@@ -275,14 +272,15 @@ class ReplicaLinks:
             response.cancel()
             raise
 
-    async def _grow(self, session: str, owner: str, body: bytes, on_progress: Callable[[Progress], None]) -> Any:
-        response = self._handle.options(session_id=session, stream=True).fill_growing.remote(owner, body)
-        answer: tuple[str, bytes] = "", b""
+    async def _grow(
+        self, session: str, owner: str, request: HoleRequest, on_progress: Callable[[Progress], None]
+    ) -> Any:
+        response = self._handle.options(session_id=session, stream=True).ask_growing.remote(owner, request)
+        answer: tuple[str, Message] | None = None
         try:
             async for answer in response:
-                message = unpack(answer[1])
-                if isinstance(message, Progress):
-                    on_progress(message)
+                if isinstance(answer[1], Progress):
+                    on_progress(answer[1])
         except asyncio.CancelledError:
             with suppress(Exception):
                 response.cancel()

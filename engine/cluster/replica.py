@@ -1,4 +1,4 @@
-"""A replica: an engine core in a process that Ray keeps. It takes and gives the bodies of frames."""
+"""A replica: an engine core in a process that Ray keeps. It takes and gives the messages of our protocol."""
 
 import asyncio
 import itertools
@@ -14,22 +14,15 @@ import attrs
 from engine import __version__
 from engine.backends import Core, local_backend
 from engine.errors import MidspanError, describe
-from engine.protocol.framing import pack, unpack
-from engine.protocol.memory_messages import Forget, Learn, MemoryStatusRequest, MemoryUpdated
+from engine.protocol.memory_messages import Learn, MemoryRequest, MemoryStatusRequest, MemoryUpdated
 from engine.protocol.messages import Failed, HoleRequest, Message, Progress, Status
 from engine.schedule.backend import Backend, Ticket
 
-Answer = tuple[str, bytes]
-"""The replica's name, and the body of a frame. A replica that starts again has another name, and an empty memory."""
+Answer = tuple[str, Message]
+"""The replica's name, and a message. A replica that starts again has another name, and an empty memory."""
 _Grown = asyncio.Queue[Progress | None]
-_LENGTH_BYTES = 4
 _Done = TypeVar("_Done")
 _log = logging.getLogger(__name__)
-
-
-def body_of(message: Message) -> bytes:
-    """Return the body of a message's frame."""
-    return pack(message)[_LENGTH_BYTES:]
 
 
 class Replica:
@@ -46,31 +39,31 @@ class Replica:
         self._numbers: dict[str, int] = {}
         self._count = itertools.count(1)
 
-    async def fill(self, owner: str, body: bytes) -> Answer:
-        """Fill a hole for an owner. A cancelled call drops the hole at its next step."""
-        ticket = self._submit(owner, body)
-        return self._name, body_of(ticket if isinstance(ticket, Failed) else await self._settled(ticket))
+    async def ask(self, owner: str, request: HoleRequest) -> Answer:
+        """Answer a request about a hole for an owner. A cancelled call drops it at its next step."""
+        ticket = self._submit(owner, request)
+        return self._name, ticket if isinstance(ticket, Failed) else await self._settled(ticket)
 
-    async def fill_growing(self, owner: str, body: bytes) -> AsyncIterator[Answer]:
-        """Fill a hole, and give each of its canvases before the answer."""
+    async def ask_growing(self, owner: str, request: HoleRequest) -> AsyncIterator[Answer]:
+        """Do so, and give each canvas before the answer."""
         grown: _Grown = asyncio.Queue()
-        ticket = self._submit(owner, body, grown)
+        ticket = self._submit(owner, request, grown)
         if isinstance(ticket, Failed):
-            yield self._name, body_of(ticket)
+            yield self._name, ticket
             return
         ticket.result.add_done_callback(lambda _: grown.put_nowait(None))
         try:
             while (progress := await grown.get()) is not None:
-                yield self._name, body_of(progress)
+                yield self._name, progress
         finally:
             if not ticket.result.done():
                 self._backend.cancel(ticket)
-        yield self._name, body_of(await self._settled(ticket))
+        yield self._name, await self._settled(ticket)
 
-    async def remember(self, bodies: Sequence[bytes]) -> tuple[str, list[bytes]]:
+    async def remember(self, requests: Sequence[MemoryRequest]) -> tuple[str, list[Message]]:
         """Change or count the memory of a workspace, in this order."""
-        begun = [self._remember(unpack(body)) for body in bodies]
-        return self._name, [body_of(await answer) for answer in begun]
+        begun = [self._remember(request) for request in requests]
+        return self._name, [await answer for answer in begun]
 
     async def status(self) -> Answer:
         """Return the state of this engine, as Status and MemoryStatus of all workspaces."""
@@ -82,17 +75,14 @@ class Replica:
             uptime_s=time.monotonic() - self._started,
             clients=0,
         )
-        return self._name, body_of(status)
+        return self._name, status
 
     async def memory(self) -> Answer:
         """Return how much is known of all workspaces together."""
-        return self._name, body_of(await self._backend.memory_status(""))
+        return self._name, await self._backend.memory_status("")
 
-    def _submit(self, owner: str, body: bytes, grown: _Grown | None = None) -> Ticket | Failed:
+    def _submit(self, owner: str, request: HoleRequest, grown: _Grown | None = None) -> Ticket | Failed:
         try:
-            request = unpack(body)
-            if not isinstance(request, HoleRequest):
-                return Failed("unexpected", f"a replica cannot fill {type(request).__name__}; send Fill")
             number = self._numbers.setdefault(owner, next(self._count))
             return self._backend.submit(request, grown.put_nowait if grown is not None else None, number)
         except MidspanError as error:
@@ -105,15 +95,13 @@ class Replica:
             self._backend.cancel(ticket)
             raise
 
-    def _remember(self, request: Message) -> "asyncio.Future[Message]":
+    def _remember(self, request: MemoryRequest) -> "asyncio.Future[Message]":
         """Begin a request at once, so that the requests of a call keep their order."""
         if isinstance(request, MemoryStatusRequest):
             known = self._backend.memory_status(request.workspace)
             return asyncio.ensure_future(_answered(known, request.id, lambda each: attrs.evolve(each, id=request.id)))
-        if isinstance(request, Learn | Forget):
-            done = self._backend.learn(request) if isinstance(request, Learn) else self._backend.forget(request)
-            return asyncio.ensure_future(_answered(done, request.id, lambda _: MemoryUpdated(request.id)))
-        raise TypeError(type(request).__name__)
+        done = self._backend.learn(request) if isinstance(request, Learn) else self._backend.forget(request)
+        return asyncio.ensure_future(_answered(done, request.id, lambda _: MemoryUpdated(request.id)))
 
 
 async def _answered(done: asyncio.Future[_Done], request: int, answer: Callable[[_Done], Message]) -> Message:

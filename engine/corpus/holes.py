@@ -3,6 +3,7 @@
 import random
 import re
 from collections.abc import Callable
+from itertools import accumulate
 
 import attrs
 
@@ -182,17 +183,9 @@ class HoleSampler:
         self._shares = [shares[language] for language in self._languages]
         self._files = {language: [f for f in files if f.language == language] for language in self._languages}
         self._lengths = {
-            language: self._cumulative([min(len(f.text), 40_000) for f in chosen])
+            language: list(accumulate(min(len(f.text), 40_000) for f in chosen))
             for language, chosen in self._files.items()
         }
-
-    @staticmethod
-    def _cumulative(lengths: list[int]) -> list[int]:
-        total, sums = 0, []
-        for length in lengths:
-            total += length
-            sums.append(total)
-        return sums
 
     def draw(self) -> TrainingHole:
         """Return the next hole."""

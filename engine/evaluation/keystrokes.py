@@ -44,13 +44,9 @@ SHORT = 5
 
 @attrs.frozen
 class Screen:
-    """The ghost text after the cursor; "" if there is none. `cut`: it is only the start of a line.
-
-    `best` is what the model would write, shown or not.
-    """
+    """The ghost text after the cursor; "" if there is none. `best` is what the model would write, shown or not."""
 
     text: str = ""
-    cut: bool = False
     best: str = ""
 
 
@@ -81,17 +77,16 @@ class Offer:
 class Stroke:
     """One moment and the key pressed then; `gained` counts the keys that this key replaces, itself included.
 
-    `right`: the ghost text is right as far as it goes. `whole`: its first line is the rest of the line. `cut`: it was
-    shown as the start of a line, not as a whole line. `hopeless`: the model would write something, and no start of it
-    is right, so showing nothing is right. `offer`: the ghost text if it is new, else None. `names` says of each obvious
-    name whose third character this key passes whether it was shown by then.
+    `right`: the ghost text is right as far as it goes. `whole`: its first line is the rest of the line. `hopeless`: the
+    model would write something, and no start of it is right, so showing nothing is right. `offer`: the ghost text if it
+    is new, else None. `names` says of each obvious name whose third character this key passes whether it was shown by
+    then.
     """
 
     shown: bool
     right: bool
     gained: int
     whole: bool = False
-    cut: bool = False
     hopeless: bool = False
     offer: Offer | None = None
     names: tuple[bool, ...] = ()
@@ -101,9 +96,8 @@ class Stroke:
 class Typing:
     """`saved` is the share of keys that were not pressed, `shown` the share of moments with ghost text.
 
-    Three are shares of the moments with ghost text: `right` if it is right as far as it goes, `whole` if it is the
-    whole rest of the line, and `uncut` if it was shown as a whole line. `whole_of_uncut` is the share of the uncut ones
-    that is the whole rest of the line; compare it with `right` of runs that show whole lines only.
+    Two are shares of the moments with ghost text: `right` if it is right as far as it goes, `whole` if it is the whole
+    rest of the line.
 
     `quiet` is a share of the moments at which showing nothing was right: of those that showed nothing.
 
@@ -121,8 +115,6 @@ class Typing:
     shown: float
     right: float
     whole: float
-    uncut: float
-    whole_of_uncut: float
     quiet: float
     net: float
     offers: int
@@ -213,7 +205,7 @@ def press(rest: str, screen: Screen) -> tuple[Stroke, int]:
     else:
         written, gained = next_key(rest), 1
     hopeless = is_hopeless((screen.best or suggestion).partition("\n")[0], line)
-    return Stroke(bool(first), right, gained, whole, bool(first) and screen.cut, hopeless), len(written)
+    return Stroke(bool(first), right, gained, whole, hopeless), len(written)
 
 
 def offered(rest: str, text: str, left: str = "") -> Offer | None:
@@ -251,7 +243,6 @@ def tally(sessions: Sequence[Sequence[Stroke]]) -> Typing:
     strokes = [stroke for session in sessions for stroke in session]
     characters = sum(stroke.gained for stroke in strokes)
     shown = [stroke for stroke in strokes if stroke.shown]
-    uncut = [stroke for stroke in shown if not stroke.cut]
     hopeless = [stroke for stroke in strokes if stroke.hopeless]
     offers = [stroke.offer for stroke in strokes if stroke.offer is not None]
     lengths = [offer.characters for offer in offers if offer.right]
@@ -265,8 +256,6 @@ def tally(sessions: Sequence[Sequence[Stroke]]) -> Typing:
         shown=_share(len(shown), strokes),
         right=_share(sum(stroke.right for stroke in shown), shown),
         whole=_share(sum(stroke.whole for stroke in shown), shown),
-        uncut=_share(len(uncut), shown),
-        whole_of_uncut=_share(sum(stroke.whole for stroke in uncut), uncut),
         quiet=_share(sum(not stroke.shown for stroke in hopeless), hopeless),
         net=round((characters - len(strokes) - costs) / characters, 4) if characters else 0.0,
         offers=len(offers),

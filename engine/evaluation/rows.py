@@ -23,8 +23,8 @@ from engine.corpus.languages import File
 from engine.errors import MidspanError
 from engine.fill.interface import FillStrategy, Model
 from engine.fill.strategies import DEFAULT
-from engine.protocol.confidence import line_confidence
-from engine.protocol.messages import DENOISING_RULES, Candidate, Extent, Fill, Filled, Finish
+from engine.protocol.confidence import first_line_confidence
+from engine.protocol.messages import DENOISING_RULES, Extent, Fill, Filled, Finish
 
 Seen = Literal["both sides", "above only"]
 
@@ -259,23 +259,13 @@ def judge(task: Task, strategy: FillStrategy, filled: Filled, reference: Referen
         first_line=_first_line(answer.text) == _first_line(hole.middle),
         similarity=round(edit_similarity(answer.text.rstrip(), hole.middle.rstrip()), 4),
         valid=reference.allows(answer.text),
-        confidence=round(first_line_confidence(answer), 4),
+        confidence=round(first_line_confidence(answer, answer.text), 4),
         tokens=len(answer.tokens),
         steps=filled.steps,
         ms=round(filled.ms.encode + filled.ms.denoise, 3) if timed else 0.0,
         finish=answer.finish,
         text=answer.text,
     )
-
-
-def first_line_confidence(candidate: Candidate) -> float:
-    """Return the product of the token probabilities of the first line; 0.0 for an empty fill.
-
-    The language server's gate (lsp_server/suggest/pipeline.py) uses the same number, taken from the shaped text.
-    """
-    lead = len(candidate.text) - len(candidate.text.lstrip())
-    stop = lead + len(candidate.text[lead:].partition("\n")[0].rstrip())
-    return line_confidence(candidate, lead, stop)
 
 
 def edit_distance(first: str, second: str) -> int:

@@ -4,9 +4,10 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import attrs
 from starlette.applications import Starlette
@@ -18,7 +19,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from engine import __version__
 from engine.bounds import BODY_S
-from engine.errors import MidspanError, describe
+from engine.errors import MidspanError
 from engine.http import llamacpp, ollama, openai, tabby
 from engine.http.access import Hosts, Limits, Shares, Tokens
 from engine.http.body import in_thread, json_object, read_body
@@ -33,7 +34,7 @@ from engine.http.completion import (
     with_crlf,
     without_crlf,
 )
-from engine.http.connection import ClientGone, Problem, WhileThere, problem_of
+from engine.http.connection import ClientGone, Problem, problem_of, while_there
 from engine.http.engine_links import Links
 from engine.http.exchange import EVENTS, Dialect, Exchange, Refusal, Served, event, to_json
 from engine.http.markers import written
@@ -58,6 +59,8 @@ _DIALECTS = {
     "/completions": openai.COMPLETIONS,
     "/api/generate": ollama.GENERATE,
 }
+_TABBY_HEALTH = "/v1/health"
+"""Tabby's clients ask it by either method."""
 _OPEN_ROUTES = ("/health",)
 """They tell nothing but that the server is there, and ask for no token."""
 
@@ -94,33 +97,32 @@ class App:
         self._shares = Shares(rules.limits)
         self._team = Team(links)
         self.metrics = Metrics()
-        routes = [
-            Route(path, _Endpoint(partial(self._complete, dialect), dialect.refusal), methods=["POST"])
-            for path, dialect in _DIALECTS.items()
-        ]
+        posts: dict[str, _Answerer] = {
+            **{path: partial(self._complete, dialect) for path, dialect in _DIALECTS.items()},
+            FILL_PATH: self._fill_frames,
+            MEMORY_PATH: self._memory_frames,
+            "/api/show": self._show,
+            "/v1/events": self._events,
+        }
+        facts: dict[str, Callable[[], object]] = {
+            "/health": lambda: {"status": "ok"},
+            "/props": lambda: llamacpp.props(links.model, __version__),
+            "/v1/models": lambda: openai.models(links.model),
+            "/models": lambda: openai.models(links.model),
+            "/api/tags": lambda: ollama.tags(links.model),
+            "/api/ps": lambda: ollama.running(links.model),
+            "/api/version": lambda: {"version": __version__},
+            _TABBY_HEALTH: lambda: tabby.health(links.model, __version__),
+            "/v1beta/server_setting": lambda: {"disable_client_side_telemetry": True},
+        }
+        routes = [Route(path, _Endpoint(answer), methods=["POST"]) for path, answer in posts.items()]
         routes += [
-            Route(path, _Endpoint(answer, llamacpp.refusal), methods=["POST"])
-            for path, answer in ((FILL_PATH, self._fill_frames), (MEMORY_PATH, self._memory_frames))
+            Route(path, _json(values), methods=["GET", "POST"] if path == _TABBY_HEALTH else ["GET"])
+            for path, values in facts.items()
         ]
-        routes += [
-            Route("/health", self._json(lambda: {"status": "ok"}), methods=["GET"]),
-            Route("/props", self._json(lambda: llamacpp.props(links.model, __version__)), methods=["GET"]),
-            Route("/v1/models", self._json(lambda: openai.models(links.model)), methods=["GET"]),
-            Route("/models", self._json(lambda: openai.models(links.model)), methods=["GET"]),
-            Route("/api/tags", self._json(lambda: ollama.tags(links.model)), methods=["GET"]),
-            Route("/api/ps", self._json(lambda: ollama.running(links.model)), methods=["GET"]),
-            Route("/api/show", self._show, methods=["POST"]),
-            Route("/api/version", self._json(lambda: {"version": __version__}), methods=["GET"]),
-            Route("/v1/health", self._json(lambda: tabby.health(links.model, __version__)), methods=["GET", "POST"]),
-            Route("/v1/events", self._events, methods=["POST"]),
-            Route(
-                "/v1beta/server_setting", self._json(lambda: {"disable_client_side_telemetry": True}), methods=["GET"]
-            ),
-            Route("/metrics", self._metrics, methods=["GET"]),
-            Route("/", self._root, methods=["GET"]),
-        ]
+        routes += [Route("/metrics", self._metrics, methods=["GET"]), Route("/", _root, methods=["GET"])]
         self._routes = frozenset(route.path for route in routes)
-        self._starlette = Starlette(routes=routes, exception_handlers={HTTPException: _said, Problem: _said})
+        self._starlette = Starlette(routes=routes, exception_handlers={HTTPException: _not_served})
         self._starlette.router.redirect_slashes = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -158,42 +160,42 @@ class App:
             with self._shares.share(visit.owner):
                 await self._starlette(scope, receive, send)
         except Problem as problem:
-            await _refuse(problem, refusal_of(scope["path"]), scope, receive, send)
+            await _refusal(problem, scope["path"])(scope, receive, send)
 
-    async def _fill_frames(self, visit: _Visit, body: bytes, receive: Receive, send: Send) -> Response:
+    async def _fill_frames(self, visit: _Visit, body: bytes, send: Send) -> Response:
         """Answer a language server's fill, in the frames of its own protocol."""
-        async with WhileThere(receive):
-            return _frames(*await self._team.fill(visit.owner, body, lambda request: self._ask(request, visit)))
+        return _frames(*await self._team.fill(visit.owner, body, lambda request: self._ask(request, visit)))
 
-    async def _memory_frames(self, visit: _Visit, body: bytes, receive: Receive, send: Send) -> Response:
+    async def _memory_frames(self, visit: _Visit, body: bytes, send: Send) -> Response:
         """Answer a language server's requests about the memory."""
-        async with WhileThere(receive):
-            return _frames(*await self._team.remember(visit.owner, body))
+        return _frames(*await self._team.remember(visit.owner, body))
 
-    async def _complete(
-        self, dialect: Dialect, visit: _Visit, body: bytes, receive: Receive, send: Send
-    ) -> Response | None:
-        """Answer a request for a text in its dialect; None if the answer is streamed, and so sent already."""
-        served = Served(self._links.model, self._rules.workspaces)
-        exchange = await in_thread(_opened, dialect, body, served)
+    async def _complete(self, dialect: Dialect, visit: _Visit, body: bytes, send: Send) -> Response | None:
+        """Answer a request for a text in its dialect; None if the answer is streamed, and so sent but for its end."""
+        exchange = await in_thread(_opened, dialect, body, self._served)
         asked = exchange.asked
-        if asked.stream and asked.rewriting is None:
-            await self._stream(exchange, dialect.refusal, receive, send, visit)
+        if asked.rewriting is not None:
+            answer = await self._rewrite(asked, asked.rewriting, visit)
+        elif asked.stream:
+            await self._stream(exchange, dialect.refusal, send, visit)
             return None
-        async with WhileThere(receive):
-            if asked.rewriting is not None:
-                texts = await self._rewrite(asked, asked.rewriting, visit)
-            else:
-                texts = answer_of(asked, await self._ask(asked.request, visit))
+        else:
+            answer = answer_of(asked, await self._ask(asked.request, visit))
         if asked.stream:
-            return Response(exchange.end(texts, texts.texts[0].text), media_type=exchange.stream_type)
-        return Response(to_json(exchange.whole(texts)), media_type="application/json")
+            return Response(exchange.end(answer, answer.texts[0].text), media_type=exchange.stream_type)
+        return Response(to_json(exchange.whole(answer)), media_type="application/json")
 
-    async def _show(self, request: Request) -> Response:
-        body = await read_body(request.scope, request.receive)
-        served = Served(self._links.model, self._rules.workspaces)
+    @property
+    def _served(self) -> Served:
+        return Served(self._links.model, self._rules.workspaces)
+
+    async def _show(self, visit: _Visit, body: bytes, send: Send) -> Response:
         asked = await in_thread(json_object, body)
-        return Response(to_json(ollama.shown(asked, served)), media_type="application/json")
+        return Response(to_json(ollama.shown(asked, self._served)), media_type="application/json")
+
+    async def _events(self, visit: _Visit, body: bytes, send: Send) -> Response:
+        """Keep nothing of what a client of Tabby tells about its suggestions: it holds code."""
+        return Response()
 
     async def _rewrite(self, asked: Asked, rewriting: Rewriting, visit: _Visit) -> Answer:
         """Rewrite a region: repeat the user's last edit in it, else have a model do it, or else fill at the cursor."""
@@ -232,7 +234,7 @@ class App:
         self.metrics.filled(filled)
         return filled
 
-    async def _stream(self, exchange: Exchange, refusal: Refusal, receive: Receive, send: Send, visit: _Visit) -> None:
+    async def _stream(self, exchange: Exchange, refusal: Refusal, send: Send, visit: _Visit) -> None:
         """Send the text while it is written. Raises MidspanError only before the first byte is sent."""
         asked, pieces = exchange.asked, Pieces(exchange.asked)
         canvases: asyncio.Queue[list[str | None] | None] = asyncio.Queue()
@@ -251,44 +253,28 @@ class App:
             async with asyncio.timeout(BODY_S):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
 
-        async with WhileThere(receive):
-            filling = asyncio.create_task(
-                self._ask(asked.request, visit, lambda progress: canvases.put_nowait(progress.canvas))
-            )
-            filling.add_done_callback(lambda _: canvases.put_nowait(None))
-            try:
-                while (canvas := await canvases.get()) is not None:
-                    if piece := pieces.grown(canvas):
-                        await send_piece(exchange.piece(piece))
-                answer = answer_of(asked, await filling)
-                text = answer.texts[0].text if answer.texts else ""  # there is none for a request that only reads
-                await send_piece(exchange.end(answer, pieces.rest(text)))
-            except TimeoutError:  # a client that does not read
-                raise ClientGone from None
-            except MidspanError as error:
-                if not begun:
-                    raise
-                failure = refusal(problem_of(error))
-                await send_piece(event(failure) if exchange.stream_type == EVENTS else to_json(failure) + b"\n")
-            finally:
-                filling.cancel()
-                with suppress(asyncio.CancelledError, MidspanError):
-                    await filling
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    def _json(self, values: Callable[[], object]) -> Callable[[Request], Awaitable[Response]]:
-        async def answer(request: Request) -> Response:
-            return Response(to_json(values()), media_type="application/json")
-
-        return answer
-
-    async def _root(self, request: Request) -> Response:
-        return Response("Midspan is running", media_type="text/plain")
-
-    async def _events(self, request: Request) -> Response:
-        """Read what a client of Tabby tells about its suggestions, and keep nothing: it holds code."""
-        await read_body(request.scope, request.receive)
-        return Response(status_code=200)
+        filling = asyncio.create_task(
+            self._ask(asked.request, visit, lambda progress: canvases.put_nowait(progress.canvas))
+        )
+        filling.add_done_callback(lambda _: canvases.put_nowait(None))
+        try:
+            while (canvas := await canvases.get()) is not None:
+                if piece := pieces.grown(canvas):
+                    await send_piece(exchange.piece(piece))
+            answer = answer_of(asked, await filling)
+            text = answer.texts[0].text if answer.texts else ""  # there is none for a request that only reads
+            await send_piece(exchange.end(answer, pieces.rest(text)))
+        except TimeoutError:  # a client that does not read
+            raise ClientGone from None
+        except MidspanError as error:
+            if not begun:
+                raise
+            failure = refusal(problem_of(error))
+            await send_piece(event(failure) if exchange.stream_type == EVENTS else to_json(failure) + b"\n")
+        finally:
+            filling.cancel()
+            with suppress(asyncio.CancelledError, MidspanError):
+                await filling
 
     async def _metrics(self, request: Request) -> Response:
         try:
@@ -298,8 +284,8 @@ class App:
         return Response(self.metrics.text(engine), headers={"content-type": CONTENT_TYPE})
 
 
-_Answerer = Callable[[_Visit, bytes, Receive, Send], Awaitable[Response | None]]
-"""Answers a request with this body, or sends its answer and returns None."""
+_Answerer = Callable[[_Visit, bytes, Send], Coroutine[Any, Any, Response | None]]
+"""Answers a request with this body, or sends its answer but for the end and returns None."""
 
 
 @attrs.frozen
@@ -307,19 +293,32 @@ class _Endpoint:
     """An ASGI endpoint. Starlette gives a class's instance the bare ASGI call, and a function a Request."""
 
     answer: _Answerer
-    refusal: Refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         visit: _Visit = scope["state"]["visit"]
         try:
-            response = await self.answer(visit, await read_body(scope, receive), receive, send)
+            body = await read_body(scope, receive)
+            response = await while_there(receive, self.answer(visit, body, send))
         except ClientGone:
             visit.status = CLIENT_LEFT
         except Exception as error:
-            await _refuse(_problem_of(error), self.refusal, scope, receive, send)
+            await _refusal(problem_of(error), scope["path"])(scope, receive, send)
         else:
             if response is not None:
                 await response(scope, receive, send)
+            else:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _json(values: Callable[[], object]) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        return Response(to_json(values()), media_type="application/json")
+
+    return answer
+
+
+async def _root(request: Request) -> Response:
+    return Response("Midspan is running", media_type="text/plain")
 
 
 def _frames(mind: str, answer: bytes) -> Response:
@@ -348,33 +347,21 @@ def refusal_of(path: str) -> Refusal:
     return openai.refusal if path.startswith("/v1") else llamacpp.refusal
 
 
-async def _refuse(problem: Problem, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
-    headers = {"connection": "close"} if problem.status in (408, 413) else {}
-    if problem.status == 401:
-        headers["www-authenticate"] = "Bearer"
+def _refusal(problem: Problem, path: str, headers: Mapping[str, str] | None = None) -> Response:
+    if problem.status in (408, 413):
+        headers = {"connection": "close"}
+    elif problem.status == 401:
+        headers = {"www-authenticate": "Bearer"}
     elif problem.status in (429, 503):
-        headers["retry-after"] = "1"
-    body = to_json(refusal(problem))
-    await Response(body, problem.status, headers, "application/json")(scope, receive, send)
+        headers = {"retry-after": "1"}
+    return Response(to_json(refusal_of(path)(problem)), problem.status, headers, "application/json")
 
 
-async def _said(request: Request, error: Exception) -> Response:
-    if isinstance(error, HTTPException):
-        what = "this path takes another method" if error.status_code == 405 else "nothing is served at this path"
-        problem = Problem(error.status_code, f"{what}; docs/http.md names the paths and their methods")
-    else:
-        assert isinstance(error, Problem)
-        problem = error
-    body, headers = to_json(refusal_of(request.scope["path"])(problem)), getattr(error, "headers", None)
-    return Response(body, problem.status, headers, "application/json")
-
-
-def _problem_of(error: Exception) -> Problem:
-    """Return an error as a Problem. Our own mistake must not show code, neither to the client nor in a log."""
-    if isinstance(error, MidspanError):
-        return problem_of(error)
-    _log.error("a request failed: %s", describe(error))
-    return Problem(500, "the server failed on this request; see its log")
+async def _not_served(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    what = "this path takes another method" if error.status_code == 405 else "nothing is served at this path"
+    problem = Problem(error.status_code, f"{what}; docs/http.md names the paths and their methods")
+    return _refusal(problem, request.scope["path"], error.headers)
 
 
 def _log_visit(visit: _Visit, method: str, seconds: float) -> None:

@@ -1,14 +1,17 @@
 """A client's connection: whether it is still there, and what is wrong with a request."""
 
 import asyncio
-from contextlib import suppress
-from types import TracebackType
+import logging
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 from starlette.types import Receive
 
 from engine.client.connection import EngineFailure
-from engine.errors import EngineUnavailable, MidspanError, ProtocolError
+from engine.errors import EngineUnavailable, MidspanError, ProtocolError, describe
 
+_log = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
 _TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -50,45 +53,35 @@ class ClientGone(Exception):
     """The client closed its connection before it had its answer."""
 
 
-def problem_of(error: MidspanError) -> Problem:
-    """Return an error of the engine or of the way to it as a Problem."""
+def problem_of(error: Exception) -> Problem:
+    """Return an error as a Problem. Our own mistake must not show code, neither to the client nor in a log."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, EngineFailure | ProtocolError):
         return Problem(_STATUSES.get(error.code, 500), str(error))
-    return Problem(503 if isinstance(error, EngineUnavailable) else 500, str(error))
+    if isinstance(error, MidspanError):
+        return Problem(503 if isinstance(error, EngineUnavailable) else 500, str(error))
+    _log.error("a request failed: %s", describe(error))
+    return Problem(500, "this failed in Midspan itself; its log, or the terminal that it runs in, says where")
 
 
-class WhileThere:
-    """Runs its body while the client is there. If the client closes, the body is cancelled and ClientGone raised.
+async def while_there(receive: Receive, work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Return what comes of the work while the client is there. If it closes, the work is cancelled, ClientGone raised.
 
     Send the end of the answer after it: then uvicorn reports the connection as closed too.
     """
+    working, leaving = asyncio.create_task(work), asyncio.create_task(_left(receive))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientGone
+        return working.result()
+    finally:
+        for task in (working, leaving):
+            task.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
 
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self._gone = False
 
-    async def __aenter__(self) -> None:
-        self._task = asyncio.current_task()
-        self._watcher = asyncio.create_task(self._watch())
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._watcher.cancel()
-        if not self._gone:
-            return
-        assert self._task is not None
-        if kind is not asyncio.CancelledError:  # the body ended before it saw the cancel, which is still under way
-            with suppress(asyncio.CancelledError):
-                await asyncio.sleep(0)
-        self._task.uncancel()
-        raise ClientGone from None
-
-    async def _watch(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-        self._gone = True
-        assert self._task is not None
-        self._task.cancel()
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

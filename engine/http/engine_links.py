@@ -17,8 +17,6 @@ from engine.protocol.messages import Filled, HoleRequest, ModelInfo, Progress, S
 
 START_S = 60.0
 """A request waits so long for an engine that starts; the start itself goes on."""
-_CLIENT = "midspan-serve"
-
 
 MemoryAnswer = MemoryUpdated | MemoryStatus
 
@@ -63,9 +61,14 @@ class EngineLinks:
     If the engine ends while it fills, the next one is asked once.
     """
 
-    def __init__(self, options: EngineOptions, on_engine: Callable[[], None] = lambda: None) -> None:
-        """`on_engine` is called for each engine that is met, the first one included: it knows no workspace yet."""
-        self._options, self._on_engine = options, on_engine
+    def __init__(
+        self, options: EngineOptions, on_engine: Callable[[], None] = lambda: None, name: str = "midspan-serve"
+    ) -> None:
+        """`on_engine` is called for each engine that is met, the first one included: it knows no workspace yet.
+
+        `name` is what the engine calls this client in its log.
+        """
+        self._options, self._on_engine, self._name = options, on_engine, name
         self._pid = 0
         self._links: dict[str, asyncio.Task[EngineClient]] = {}
         self._model: ModelInfo | None = None
@@ -108,7 +111,7 @@ class EngineLinks:
     async def _client(self, owner: str) -> EngineClient:
         link = self._links.get(owner)
         if link is None or _is_lost(link):
-            link = self._links[owner] = asyncio.create_task(connect_or_start(self._options, _CLIENT))
+            link = self._links[owner] = asyncio.create_task(connect_or_start(self._options, self._name))
             link.add_done_callback(_look)
         try:
             async with asyncio.timeout(START_S):

@@ -84,19 +84,20 @@ class _Completion:
     stream_type = EVENTS
 
     def __init__(self, fields: dict[str, Any], served: Served) -> None:
-        self._request = request = read_request(fields, _Request)
+        self._request = read_request(fields, _Request)
+        self._model = self._request.model or NAME
+        self._id, self._created = f"cmpl-{uuid.uuid4().hex}", int(time.time())
+        self.asked = self._read(self._request, served)
+
+    def _read(self, request: _Request, served: Served) -> Asked:
         served.check_name(request.model)
         if request.echo:
             raise Problem(400, "echo is not served; leave it out")
         bounded("logprobs", request.logprobs, 0, 0, 5)
         prompt = one_prompt(request.prompt)
         if (zeta := None if request.suffix else read_zeta(prompt)) is not None:
-            self.asked = _asked_of_zeta(request, served, zeta)
-        else:
-            parts = Parts(prompt, request.suffix) if request.suffix else parts_of(prompt)
-            self.asked = _asked(request, served, parts)
-        self._model = request.model or NAME
-        self._id, self._created = f"cmpl-{uuid.uuid4().hex}", int(time.time())
+            return _asked_of_zeta(request, served, zeta)
+        return _asked(request, served, Parts(prompt, request.suffix) if request.suffix else parts_of(prompt))
 
     def whole(self, answer: Answer) -> object:
         choices = [self._choice(number, text, text.text) for number, text in enumerate(answer.texts)]
@@ -134,19 +135,13 @@ class _Completion:
 class _MistralCompletion(_Completion):
     """The text is the content of a message."""
 
-    def __init__(self, fields: dict[str, Any], served: Served) -> None:
-        request = read_request(fields, _Request)
+    def _read(self, request: _Request, served: Served) -> Asked:
         served.check_name(request.model, _CODESTRAL)
         # It is a hole also without a suffix, so tags in the prompt are text.
-        self.asked = _asked(request, served, Parts(one_prompt(request.prompt), request.suffix or ""))
-        self._request, self._model = request, request.model or NAME
-        self._id, self._created = uuid.uuid4().hex, int(time.time())
+        return _asked(request, served, Parts(one_prompt(request.prompt), request.suffix or ""))
 
     def whole(self, answer: Answer) -> object:
-        return {**super()._head(self._messages(answer)), "object": "chat.completion", "usage": usage(answer)}
-
-    def _messages(self, answer: Answer) -> list[dict[str, Any]]:
-        return [
+        choices = [
             {
                 "index": number,
                 "message": {"role": "assistant", "content": text.text, "tool_calls": None},
@@ -154,6 +149,7 @@ class _MistralCompletion(_Completion):
             }
             for number, text in enumerate(answer.texts)
         ]
+        return {**self._head(choices), "object": "chat.completion", "usage": usage(answer)}
 
     def piece(self, text: str) -> bytes:
         return event(self._chunk(text, None))

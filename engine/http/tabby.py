@@ -43,10 +43,8 @@ class _Segments:
 class _Request:
     segments: _Segments
     language: str | None = None
-    user: str | None = None
     temperature: float | None = None
     seed: int | None = None
-    mode: str | None = None
 
 
 class _Completion:

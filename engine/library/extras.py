@@ -8,7 +8,7 @@ from engine.errors import ModelError
 MODELS = "models"
 TRAIN = "train"
 CLUSTER = "cluster"
-_PACKAGES = ("torch", "transformers", "matplotlib", "ray")
+_PACKAGES = ("torch", "transformers", "ray")
 
 
 @contextmanager

@@ -40,6 +40,8 @@ PLAN_FILE = "midspan-pull.json"
 # Signed addresses expire, and the hub does not serve 50 GB in one answer. So large files are requested in parts.
 _PART_BYTES = 4 * 1024**3
 _HTTP_PARTIAL = 206
+_ATTEMPTS, _PAUSE_S = 3, 1.0
+"""After a lost connection: how often it is tried again, and the first pause. Each one is twice as long."""
 
 
 class PullProgress(Protocol):
@@ -65,15 +67,10 @@ def free_bytes(folder: Path) -> int:
 
 @attrs.frozen
 class Puller:
-    """Pulls models and reports to `progress`.
-
-    After a lost connection it tries again `attempts` times. The first pause is `pause_s` long, and each one doubles.
-    """
+    """Pulls models and reports to `progress`."""
 
     progress: PullProgress
     free_bytes: Callable[[Path], int] = free_bytes
-    attempts: int = 3
-    pause_s: float = 1.0
 
     def pull(self, model: CatalogModel, accepted: bool = False) -> ModelRecord:
         """Pull `model` and return its record. `accepted` goes into the record: the user accepted the licence.
@@ -150,9 +147,9 @@ class Puller:
                     failures = 0
                     continue
                 failures += 1
-                if failures > self.attempts:
+                if failures > _ATTEMPTS:
                     raise failure or ModelError(f"{constants.ENDPOINT} sends no data of {file.name}; try again later")
-                time.sleep(self.pause_s * 2 ** (failures - 1))
+                time.sleep(_PAUSE_S * 2 ** (failures - 1))
 
     def _fetch_part(self, url: str, path: Path, start: int, size: int) -> None:
         end = min(start + _PART_BYTES, size)

@@ -4,7 +4,6 @@ The page's own files need no token; everything else does.
 """
 
 import asyncio
-import logging
 import secrets
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
@@ -22,14 +21,14 @@ from starlette.types import Receive, Scope, Send
 
 from engine import __version__
 from engine.bounds import LONGEST_NAME, LONGEST_PATH, MOST_NAMES, MOST_PAGE_BYTES
-from engine.errors import MidspanError, describe
 from engine.http.access import Hosts, Tokens, check_user
 from engine.http.body import in_thread, json_object, read_body
 from engine.http.connection import ClientGone, Problem, problem_of
+from engine.http.engine_links import EngineLinks
 from engine.http.exchange import to_json
 from engine.http.server import ServeOptions, listen, serve_app
 from engine.play.editor import Connect, PageCursor, PageEditor, Traced
-from engine.play.engine_link import EngineLink, Start
+from engine.play.engine_link import EngineLink
 from engine.play.folder import Folder
 from engine.play.sudoku import SudokuBoards
 from engine.protocol.editor_messages import Command
@@ -52,7 +51,6 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "cache-control": "no-store",
 }
-_log = logging.getLogger(__name__)
 
 _Answerer = Callable[[Mapping[str, Any]], Awaitable[object]]
 
@@ -111,15 +109,13 @@ class PlayApp:
         async def respond(request: Request) -> Response:
             try:
                 fields = await in_thread(json_object, await read_body(request.scope, request.receive))
-                value = await answer(fields)
-            except MidspanError as error:
+                value, status = await answer(fields), 200
+            except ClientGone:
+                raise
+            except Exception as error:
                 problem = problem_of(error)
-                return Response(to_json({"problem": str(problem)}), problem.status, _HEADERS, "application/json")
-            except Exception as error:  # our own mistake must not show code, neither on the page nor in a log
-                _log.error("a question of the page failed: %s", describe(error))
-                failed = {"problem": "midspan play failed on this; its terminal says where"}
-                return Response(to_json(failed), 500, _HEADERS, "application/json")
-            return Response(to_json(value), 200, _HEADERS, "application/json")
+                value, status = {"problem": str(problem)}, problem.status
+            return Response(to_json(value), status, _HEADERS, "application/json")
 
         return respond
 
@@ -160,12 +156,10 @@ class PlayApp:
 
     async def _engine(self, fields: Mapping[str, Any]) -> object:
         report = await self._editor.status()
-        if report.engine is not None:
-            await self._link.connect()
+        known = await self._link.memories() if report.engine is not None else []
         names = {str(self._folder.path): self._folder.path.name} if self._folder is not None else {}
         memories = [
-            {"name": names.get(each.workspace) or Path(each.workspace).name, "memory": each.readable}
-            for each in await self._link.memories()
+            {"name": names.get(each.workspace) or Path(each.workspace).name, "memory": each.readable} for each in known
         ]
         return {**attrs.asdict(report), "workspaces": memories}
 
@@ -267,7 +261,7 @@ async def serve(
     folder: Path | None,
     port: int,
     connect: Callable[[Path], Connect],
-    start_engine: Start,
+    links: EngineLinks,
     ready: Callable[[str], None],
 ) -> None:
     """Serve until a signal ends the process. `ready` is called with the page's address, the token in its fragment.
@@ -282,11 +276,11 @@ async def serve(
         workspace = Path(empty) if folder is None else folder
         editor = PageEditor(workspace, connect(workspace))
         named = None if folder is None else Folder(workspace)
-        link, boards = EngineLink(start_engine), SudokuBoards()
-        app = PlayApp(editor, link, boards, named, Tokens({"page": token}), Hosts(LOOPBACK))
+        boards = SudokuBoards()
+        app = PlayApp(editor, EngineLink(links), boards, named, Tokens({"page": token}), Hosts(LOOPBACK))
         editor.begin()
         try:
             await serve_app(app, options, listening, lambda url: ready(f"{url}/play#{token}"))
         finally:
             await boards.close()
-            await link.close()
+            await links.close()

@@ -1,14 +1,14 @@
 """The page's own connection to the engine: how likely each token of a line is, and what the engine remembers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 
 import attrs
 
-from engine.client.connection import EngineClient
 from engine.errors import EngineUnavailable, MidspanError
 from engine.http.body import in_thread
 from engine.http.connection import Problem
+from engine.http.engine_links import EngineLinks
 from engine.protocol.memory_messages import MemoryCount
 from engine.protocol.messages import Cell, Progress, Score
 
@@ -18,9 +18,6 @@ MOST_SCORED = 480
 """Characters of a line that are scored. Longer lines are data."""
 PATIENCE_MS = 20_000.0
 STATUS_S = 2.0
-
-Start = Callable[[], Awaitable[EngineClient]]
-"""Finds the engine or starts it. Raises MidspanError."""
 
 
 @attrs.frozen
@@ -39,21 +36,20 @@ class HeatToken:
     likeliest: list[Guess]
 
 
+@attrs.frozen
 class EngineLink:
-    """Connects when it is first asked, and again after the engine has ended."""
+    """What the page asks the engine itself."""
 
-    def __init__(self, start: Start) -> None:
-        self._start = start
-        self._client: EngineClient | None = None
+    _links: EngineLinks
 
     async def heat(self, text: str, path: str, number: int) -> list[HeatToken]:
         """Return the tokens of line `number`, from 0. A blank line has none. Raises MidspanError."""
         line = await in_thread(_line, text, number)
         if not line.text.strip():
             return []
-        client = await self._connected()
-        if client.welcome.model.server:
-            raise Problem(400, f"{client.welcome.model.server} cannot say how likely a text is; the embedded model can")
+        model = await self._links.start()
+        if model.server:
+            raise Problem(400, f"{model.server} cannot say how likely a text is; the embedded model can")
         tokens: list[HeatToken] = []
         for start, end in _pieces(line.text):
             # The line break belongs to the first piece: its row sees the canvas, as the row of the cursor does not.
@@ -68,32 +64,32 @@ class EngineLink:
                 memory="off",
                 text=text[first : line.begin + end],
             )
-            tokens += await _scored(client, score)
+            tokens += await self._scored(score)
         return tokens
 
+    async def _scored(self, score: Score) -> list[HeatToken]:
+        last: list[Cell] = []
+
+        def note(progress: Progress) -> None:
+            last[:] = progress.cells
+
+        candidate = (await self._links.ask("", score, note)).candidates[0]
+        if candidate.finish != "complete":
+            raise MidspanError("the engine had no time for this line; it is busy")
+        guesses: list[list[Guess]] = [[] for _ in candidate.tokens]
+        for cell in last:
+            if cell.at < len(guesses):
+                guesses[cell.at].append(Guess(cell.text, cell.probability or 0.0))
+        triples = zip(candidate.tokens, candidate.confidence, guesses, strict=True)
+        return [HeatToken(text, probability, likeliest) for text, probability, likeliest in triples]
+
     async def memories(self) -> list[MemoryCount]:
-        """Return what the engine knows of each workspace; nothing while it is not connected to one."""
-        if self._client is None or self._client.closed.is_set():
-            return []
+        """Return what the engine, which must run, knows of each workspace."""
         try:
             async with asyncio.timeout(STATUS_S):
-                return (await self._client.memory_status("")).each
+                return (await self._links.status())[1].each
         except (EngineUnavailable, TimeoutError):  # it ends, or learns a large file
             return []
-
-    async def connect(self) -> None:
-        """Connect if need be, so that `memories` has something to say. Raises MidspanError."""
-        await self._connected()
-
-    async def close(self) -> None:
-        """End the connection."""
-        if self._client is not None:
-            await self._client.close()
-
-    async def _connected(self) -> EngineClient:
-        if self._client is None or self._client.closed.is_set():
-            self._client = await self._start()
-        return self._client
 
 
 @attrs.frozen
@@ -118,20 +114,3 @@ def _pieces(line: str) -> Iterator[tuple[int, int]]:
         yield start, stop
         start = stop
     yield start, end
-
-
-async def _scored(client: EngineClient, score: Score) -> list[HeatToken]:
-    last: list[Cell] = []
-
-    def note(progress: Progress) -> None:
-        last[:] = progress.cells
-
-    candidate = (await client.ask(score, note)).candidates[0]
-    if candidate.finish != "complete":
-        raise MidspanError("the engine had no time for this line; it is busy")
-    guesses: list[list[Guess]] = [[] for _ in candidate.tokens]
-    for cell in last:
-        if cell.at < len(guesses):
-            guesses[cell.at].append(Guess(cell.text, cell.probability or 0.0))
-    triples = zip(candidate.tokens, candidate.confidence, guesses, strict=True)
-    return [HeatToken(text, probability, likeliest) for text, probability, likeliest in triples]

@@ -11,7 +11,6 @@ import json
 import os
 import random
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,7 @@ from engine.models.left_to_right.model import LeftToRightModel
 from engine.models.stock.checkpoint import Checkpoint, read_object
 from engine.models.stock.token_bytes import token_texts
 from engine.protocol.messages import Fill
-from engine.training.checkpoint import CheckpointError
+from engine.training.checkpoint import CheckpointError, drafted, write_state
 from engine.training.objective import GroupedAttention, cpu_has_bf16
 
 CHECKPOINT = "adapter.pt"
@@ -295,17 +294,9 @@ class Run:
             "optimizer": self.optimizer.state_dict(),
             "progress": attrs.asdict(self.progress),
         }
-        part = self.work / "part"
-        try:
-            torch.save(state, part)
-            part.replace(self.work / CHECKPOINT)
-            self.adapter.rounded(MASKS).save(part, self._key)
-            part.replace(self.work / ADAPTER_FILE)
-        except (OSError, RuntimeError) as error:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
-            reason = str(error).partition("\n")[0]
-            raise CheckpointError(f"{self.work} cannot be written ({reason}); make room and start it again") from None
+        write_state(self.work / CHECKPOINT, state)
+        with drafted(self.work / ADAPTER_FILE) as draft:
+            self.adapter.rounded(MASKS).save(draft, self._key)
 
     def _restore(self, path: Path) -> None:
         try:

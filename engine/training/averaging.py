@@ -12,6 +12,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from engine.training.checkpoint import drafted
+
 EVERY = 4
 """Steps between two averages: about a minute of a core."""
 PATIENCE = 120.0
@@ -32,9 +34,8 @@ class Averaging:
     def average(self, network: nn.Module) -> bool:
         """Share the weights, wait for the other run's, and take the mean; return whether they came in time."""
         state = {name: tensor for name, tensor in network.state_dict().items() if tensor.is_floating_point()}
-        part = self._own.with_suffix(".part")
-        save_file({name: tensor.contiguous() for name, tensor in state.items()}, part)
-        part.replace(self._own)
+        with drafted(self._own) as draft:
+            save_file({name: tensor.contiguous() for name, tensor in state.items()}, draft)
         theirs = self._await()
         if theirs is None or {name: tensor.shape for name, tensor in theirs.items()} != {
             name: tensor.shape for name, tensor in state.items()

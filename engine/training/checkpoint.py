@@ -1,5 +1,7 @@
 """Checkpoints: the network's shape and weights, and the state of a run."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -92,11 +94,25 @@ def begin_again(work: Path) -> Progress:
     return progress
 
 
-def write_state(path: Path, state: dict[str, Any]) -> None:
-    """Write the state of a run; an older one stays whole until the new one is complete."""
+@contextmanager
+def drafted(path: Path) -> Iterator[Path]:
+    """Give the path of a draft, which takes the place of `path` once it is whole. Raises CheckpointError."""
     draft = path.with_suffix(".part")
-    torch.save(state, draft)
-    draft.replace(path)
+    try:
+        yield draft
+        draft.replace(path)
+    except (OSError, RuntimeError) as error:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise CheckpointError(
+            f"{path.parent} cannot be written ({_reason(error)}); make room and start it again"
+        ) from None
+
+
+def write_state(path: Path, state: dict[str, Any]) -> None:
+    """Write the state of a run; an older one stays whole until the new one is complete. Raises CheckpointError."""
+    with drafted(path) as draft:
+        torch.save(state, draft)
 
 
 def _reason(error: Exception) -> str:

@@ -14,7 +14,7 @@ from engine.corpus import corpus as corpora
 from engine.corpus.languages import MARKUP
 from engine.errors import ModelError
 from engine.evaluation import humaneval as humaneval_set
-from engine.evaluation.calibration import draw_calibration, judged_fills
+from engine.evaluation.calibration import judged_fills
 from engine.evaluation.measure import measure_held_out
 from engine.evaluation.rows import DENOISE, VERIFY, strategies_of, write_rows
 from engine.evaluation.summary import (
@@ -36,7 +36,6 @@ from engine.models.left_to_right.frequent import FOLDER as FREQUENT
 from engine.models.left_to_right.frequent import MOST_FREQUENT, save_frequent
 from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header
 from engine.models.left_to_right.model import LeftToRightModel
-from engine.models.stock.token_bytes import load_tokenizer
 from engine.training.adapt import train_adapter
 from engine.training.checkpoint import PARENT, begin_again, save
 from engine.training.config import Config, load_config
@@ -225,7 +224,6 @@ def evaluate_model(
     count: Annotated[int, typer.Option(help="Holes of each language and kind, and problems of each file.")] = 20,
     humaneval: Annotated[list[Path] | None, typer.Option(help="HumanEval-Infilling files (.jsonl.gz).")] = None,
     rows: Annotated[Path | None, typer.Option(help="Write every fill here, as JSON lines.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Write the reliability plot here, as PNG.")] = None,
 ) -> None:
     """Fill held-out holes with every strategy; print quality, milliseconds and calibration.
 
@@ -246,10 +244,7 @@ def evaluate_model(
     same, holes = same_as_twin(fills)
     passes = accepted_an_iteration(fills)
     console.print(f"verify: {passes} tokens a pass, and the text of left to right in {same} of {holes} holes")
-    judged = judged_fills(fills)
-    console.print(calibration_table(judged, "Confidence, all languages, rest of line"))
-    if plot is not None:
-        draw_calibration(judged, f"{model.info.name}, rest of line", plot)
+    console.print(calibration_table(judged_fills(fills), "Confidence, all languages, rest of line"))
 
 
 @app.command("memory")
@@ -362,14 +357,3 @@ def sudoku(
     train_sudoku(work, target, minutes)
     for line in measure_sudoku(target, puzzles):
         typer.echo(line)
-
-
-@app.command("tokens")
-def characters_a_token(work: WorkOption = Path("runs/small")) -> None:
-    """Print characters per token on the held-out files, by language."""
-    tokenizer = load_tokenizer(work / TOKENIZER)
-    files = corpora.load(work / "corpus", "held-out")
-    for language in sorted({file.language for file in files}):
-        texts = [file.text for file in files if file.language == language]
-        tokens = sum(len(encoding.ids) for encoding in tokenizer.encode_batch(texts))
-        typer.echo(f"{language}: {sum(map(len, texts)) / tokens:.2f} characters a token")

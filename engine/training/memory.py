@@ -22,14 +22,13 @@ from engine.memory.row_memory import SCOPES
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.load import load
 from engine.training.memory_rows import HoleReader, Rows, collect
+from engine.training.tuned_mixing import LEAST, nats, nats_alone
 
 STEPS = 12_000
 BATCH = 4096
 RATE = 3e-3
 AGAIN_RATE, AGAIN_STEPS = 3e-4, 4000
 """For training that goes on from another mixing network, whose knowledge stays where the rows say nothing."""
-LEAST = 1e-7
-"""Probabilities below count as this one, in the loss and in what is reported."""
 JUDGED_FILES = 3
 """Files of each held-out package whose rows the reliability is measured on."""
 TRAIN_SHARE = 0.55
@@ -137,15 +136,10 @@ class Nats:
     both: float
 
 
-@torch.no_grad()
-def measure(mixing: TorchMixing, rows: Rows) -> Nats:
+def measure(mixing: MixingNetwork, rows: Rows) -> Nats:
     """Return what each scope gives on rows."""
-
-    def mean(each: Rows) -> float:
-        return float(-mixing(TrainingBatch.of(each)).clamp_min(LEAST).log().mean())
-
-    alone = float(-np.log(np.maximum(rows.target, LEAST)).mean())
-    return Nats(len(rows.target), alone, mean(rows.only(0)), mean(rows.only(1)), mean(rows))
+    known = (nats(mixing, each) for each in (rows.only(0), rows.only(1), rows))
+    return Nats(len(rows.target), nats_alone(rows), *known)
 
 
 def judge(
@@ -188,14 +182,13 @@ def train_mixing(
     known = MixingNetwork.load(start) if start is not None else None
     held_out = list(packages(corpus.load(corpus_folder, "held-out")))
     rows = _train_rows(model, corpus_folder, minutes * TRAIN_SHARE, seed)
-    torch_mixing = fit(rows, seed, start=known)
-    mixing = torch_mixing.export()
+    mixing = fit(rows, seed, start=known).export()
     mixing.save(target)
     unseen = collect(HoleReader(model, seed + 1), held_out, minutes * (1 - TRAIN_SHARE))
     judged = judge(HoleReader(model, seed + 2), mixing, held_out, JUDGED_FILES)
     return Report(
-        train=measure(torch_mixing, rows),
-        held_out=measure(torch_mixing, unseen),
+        train=measure(mixing, rows),
+        held_out=measure(mixing, unseen),
         bins=reliability(judged),
         calibration_error=calibration_error(judged),
         right=sum(each.right for each in judged) / len(judged),

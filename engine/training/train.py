@@ -17,32 +17,6 @@ from engine.training.config import Config, Optimizer
 from engine.training.loader import batches
 from engine.training.rounded import make_exact
 
-
-def draw_losses(metrics: Path, target: Path) -> bool:
-    """Draw a run's held-out losses over its stream tokens; return False if there is nothing to draw."""
-    try:
-        import matplotlib
-    except ImportError:
-        return False
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    rows = [row for row in map(json.loads, metrics.read_text().splitlines()) if "held_out" in row]
-    if not rows:
-        return False
-    figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
-    tokens = [row["stream_tokens"] / 1e6 for row in rows]
-    for name in rows[-1]["held_out"]:
-        axes.plot(tokens, [row["held_out"].get(name) for row in rows], marker=".", label=name)
-    axes.set_xlabel("stream tokens, millions")
-    axes.set_ylabel("held-out cross entropy, nats a token")
-    figure.legend(loc="outside right upper")
-    axes.grid(alpha=0.3)
-    figure.savefig(target, dpi=120)
-    plt.close(figure)
-    return True
-
-
 NOTED = 10
 """Steps between two lines of progress."""
 HELD_OUT = 6
@@ -132,16 +106,12 @@ class Run:
 
     @torch.no_grad()
     def report(self) -> None:
-        """Print held-out losses, and draw the plot."""
+        """Print and log held-out losses."""
         found = [self._losses(batch.to(self.device), 1.0).means() for batch in self._held_out]
         means = [sum(column) / len(found) for column in zip(*found, strict=True)]
         levels = dict(zip(objective.MEANS, (round(mean, 4) for mean in means), strict=True))
         print(f"held out: {levels}", flush=True)
         self._log({**attrs.asdict(self.progress), "held_out": levels})
-        try:
-            draw_losses(self.work / "metrics.jsonl", self.work / "loss.png")
-        except Exception as error:  # a plot is no reason to end a run
-            print(f"no plot: {type(error).__name__}: {error}", flush=True)
 
     def _log(self, row: dict[str, object]) -> None:
         with (self.work / "metrics.jsonl").open("a") as lines:

@@ -4,17 +4,16 @@ The workspace itself is read, and each of its files as a new one: what it says o
 In NumPy, because this is for users: a minute on a processor, most of it passes of the model. Files are held out whole.
 """
 
-import os
 import random
 import time
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.corpus.languages import LANGUAGES, LARGEST, MARKUP, File
+from engine.corpus.languages import LANGUAGES, MARKUP, File
 from engine.errors import ModelError
 from engine.fill.interface import HISTORY
 from engine.fill.sampler import Query
@@ -23,6 +22,7 @@ from engine.memory.index import RunIndex
 from engine.memory.mixing_network import Floats, MixingNetwork, Statistics, counts_of
 from engine.memory.row_memory import FILE_SCOPE, SCOPES, FileScan, followers_of_rows
 from engine.models.left_to_right.model import LeftToRightModel
+from engine.reading import is_generated, read_text, walk
 from engine.training.memory_rows import MOST_CHARACTERS, Rows
 
 WINDOW, WINDOW_ROWS, BEGUN_ROWS = 384, 192, 12
@@ -32,7 +32,8 @@ HELD_OUT, CHOOSING = 0, 1
 """Which of five files in a row is held out, and which says when to stop."""
 STEPS, BATCH, RATE, DECAY = 2000, 512, 1e-3, 1e-4
 _EVERY = 50
-_LEAST = 1e-7
+LEAST = 1e-7
+"""Probabilities below count as this one."""
 
 
 @attrs.frozen
@@ -65,8 +66,7 @@ def tune(model: LeftToRightModel, folder: Path, minutes: float, seed: int = 0) -
     learned = Rows.joined([rows for each in parts.values() for rows in each])
     shipped = MixingNetwork.shipped()
     mixing = fit(shipped, learned, choosing, seed)
-    alone = float(-np.log(np.maximum(held_out.target, _LEAST)).mean())
-    before, after = nats(shipped, held_out), nats(mixing, held_out)
+    alone, before, after = nats_alone(held_out), nats(shipped, held_out), nats(mixing, held_out)
     best = min((after, mixing), (before, shipped), (alone, MixingNetwork.without()), key=lambda each: each[0])[1]
     return Tuned(best, len(held_out.target), alone, before, after)
 
@@ -100,7 +100,12 @@ def nats(mixing: MixingNetwork, rows: Rows) -> float:
     """Return the mean loss of the mixture in nats a token."""
     batch = _Batch.of(mixing, rows)
     weights = mixing.weights(batch.features, batch.present)
-    return float(-np.log(np.maximum((weights * batch.shares).sum(1), _LEAST)).mean())
+    return float(-np.log(np.maximum((weights * batch.shares).sum(1), LEAST)).mean())
+
+
+def nats_alone(rows: Rows) -> float:
+    """Return the mean loss of the model without the memory in nats a token."""
+    return float(-np.log(np.maximum(rows.target, LEAST)).mean())
 
 
 @attrs.frozen(eq=False)
@@ -126,7 +131,7 @@ class _Batch:
         inner = np.maximum(features @ hidden + hidden_bias, 0)
         network = MixingNetwork(hidden, hidden_bias, output, output_bias, np.zeros(0, np.float32))
         own = network.weights(features, self.present[chosen])
-        mixed = np.maximum((own * shares).sum(1, keepdims=True), _LEAST)
+        mixed = np.maximum((own * shares).sum(1, keepdims=True), LEAST)
         of_scores = own * (1 - shares / mixed) / len(chosen)
         of_inner = (of_scores @ output.T) * (inner > 0)
         return [features.T @ of_inner, of_inner.sum(0), inner.T @ of_scores, of_scores.sum(0)]
@@ -198,17 +203,13 @@ class _Workspace:
 
 def files_of(folder: Path) -> Iterator[File]:
     """Yield the source files of a folder, as far as their characters are few enough."""
-    room = MOST_CHARACTERS
-    for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
-        for path in (Path(root, name) for name in sorted(names)):
-            if path.suffix not in LANGUAGES or path.is_symlink():
-                continue
-            try:
-                text = path.read_text("utf-8") if path.stat().st_size <= LARGEST else ""
-            except (OSError, UnicodeDecodeError):
-                continue
-            room -= len(text)
-            if room < 0:
-                return
-            yield File(str(path.relative_to(folder)), LANGUAGES[path.suffix], text)
+    room, real = MOST_CHARACTERS, str(folder.resolve())
+    for path in walk(real, is_generated):
+        language = LANGUAGES.get(PurePosixPath(path).suffix)
+        text = read_text(real, path) if language is not None else None
+        if language is None or text is None:
+            continue
+        room -= len(text)
+        if room < 0:
+            return
+        yield File(path, language, text)

@@ -62,7 +62,6 @@ class Verdict:
     text: str
     reason: str
     doubtful: bool = False
-    confidence: float = 0.0
 
 
 class Judge:
@@ -81,9 +80,9 @@ class Judge:
             return Verdict("", "the model wrote nothing that fits" if candidate.text.strip() else UNSURE)
         threshold = THRESHOLDS[slot.shape]
         if confidence < threshold.doubtful:
-            return Verdict("", UNSURE, confidence=confidence)
+            return Verdict("", UNSURE)
         reason = f"the model is {confidence:.0%} sure".replace("%", " %")
-        return Verdict(text, reason, doubtful=confidence < threshold.sure, confidence=confidence)
+        return Verdict(text, reason, doubtful=confidence < threshold.sure)
 
     def read(self, slot: Slot, plan: Plan, filled: Filled) -> tuple[str, float]:
         """Return the text that the best candidate has for a slot, "" for none that fits, and how sure the model is."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from support.ended import Ended
+from support.ended import Ended, run_here
 from support.git_folder import repository
 from support.lsp_editor import engine_home
 
@@ -175,11 +175,15 @@ def test_watch_shows_the_steps_and_then_the_answer(midspan: CommandLine, tiny_mo
         (("area.py", "--at", "5:12", "--rule", "verify", "--left-to-right"), "exclude"),
     ],
 )
-def test_bad_input_is_one_clear_line(midspan: CommandLine, arguments: tuple[str, ...], words: str) -> None:
-    (midspan.folder / "picture.png").write_bytes(b"\x89PNG\r\n")
-    (midspan.folder / "zero.py").write_text("a = '\0'\n")
-    (midspan.folder / "huge.py").write_text("a = 1\n" * 500_000)
-    ended = midspan.run("fill", *arguments)
+def test_bad_input_is_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("area.py").write_text(SOURCES["area.py"])
+    Path("picture.png").write_bytes(b"\x89PNG\r\n")
+    Path("zero.py").write_text("a = '\0'\n")
+    Path("huge.py").write_text("a = 1\n" * 500_000)
+    ended = run_here("fill", *arguments)
     assert (ended.status, ended.out) == (2, "")
     assert words in _only_line(ended.err)
 
@@ -194,12 +198,14 @@ def test_bad_input_is_one_clear_line(midspan: CommandLine, arguments: tuple[str,
     ],
 )
 def test_bad_input_of_training_is_one_clear_line_and_fetches_nothing(
-    midspan: CommandLine, arguments: tuple[str, ...], words: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: str
 ) -> None:
-    ended = midspan.run("train", *arguments)
+    monkeypatch.chdir(tmp_path)
+    Path("area.py").write_text(SOURCES["area.py"])
+    ended = run_here("train", *arguments)
     assert (ended.status, ended.out) == (1, "")
     assert words in _only_line(ended.err)
-    assert not (midspan.folder / "runs").exists()
+    assert not Path("runs").exists()
 
 
 def test_a_missing_model_is_one_clear_line(midspan: CommandLine) -> None:

@@ -1,11 +1,10 @@
 """`midspan stats` on the command line."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.ended import Ended, run_here
 
 from engine.usage_file import EARLIER, Row, StatisticsFile, Tally, statistics_path
 
@@ -16,9 +15,8 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StatisticsFile:
     return StatisticsFile(statistics_path())
 
 
-def stats(*options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "engine.cli", "stats", *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def stats(*options: str) -> Ended:
+    return run_here("stats", *options)
 
 
 def add_counts(file: StatisticsFile) -> None:
@@ -36,13 +34,13 @@ def add_counts(file: StatisticsFile) -> None:
 
 
 def test_without_counts_it_says_so(file: StatisticsFile) -> None:
-    assert "nothing has been counted yet" in stats().stdout
+    assert "nothing has been counted yet" in stats().out
 
 
 def test_it_shows_one_line_for_each_language_and_the_sums(file: StatisticsFile) -> None:
     add_counts(file)
 
-    lines = [line.split() for line in stats().stdout.splitlines()]
+    lines = [line.split() for line in stats().out.splitlines()]
     assert ["python", "32", "6", "19%", "2", "0", "300"] in lines
     assert ["go", "10", "4", "40%", "0", "1", "80"] in lines
     assert ["all", "42", "10", "24%", "2", "1", "380"] in lines
@@ -52,20 +50,20 @@ def test_it_says_how_many_of_each_source_were_accepted(file: StatisticsFile) -> 
     add_counts(file)
 
     line = "accepted by source: model 9 of 34 shown, file 1 of 1 shown, workspace 0 of 7 shown"
-    assert line in stats().stdout.splitlines()
+    assert line in stats().out.splitlines()
 
 
 def test_it_shows_one_line_for_each_day(file: StatisticsFile) -> None:
     add_counts(file)
 
-    names = [line.split()[0] for line in stats("--by", "day").stdout.splitlines() if line.strip()]
+    names = [line.split()[0] for line in stats("--by", "day").out.splitlines() if line.strip()]
     assert names[:5] == ["day", "earlier", "2026-11-20", "2026-11-21", "all"]
 
 
 def test_it_prints_everything_as_json(file: StatisticsFile) -> None:
     add_counts(file)
 
-    answer = json.loads(stats("--json").stdout)
+    answer = json.loads(stats("--json").out)
     assert answer["file"] == str(file.path)
     assert answer["total"] == {
         **{"shown": 42, "accepted": 10, "partial": 2, "dismissed": 1, "characters": 380},
@@ -78,14 +76,14 @@ def test_it_prints_everything_as_json(file: StatisticsFile) -> None:
 def test_reset_deletes_the_counts(file: StatisticsFile) -> None:
     add_counts(file)
 
-    assert "all counts are deleted" in stats("--reset").stdout
-    assert json.loads(stats("--json").stdout)["total"]["shown"] == 0
+    assert "all counts are deleted" in stats("--reset").out
+    assert json.loads(stats("--json").out)["total"]["shown"] == 0
 
 
 def test_a_file_that_cannot_be_read_is_one_clear_line(file: StatisticsFile) -> None:
     file.path.mkdir()
     ended = stats()
 
-    assert ended.returncode == 1
-    assert len(ended.stderr.splitlines()) == 1
-    assert "cannot use the statistics in" in ended.stderr
+    assert ended.status == 1
+    assert len(ended.err.splitlines()) == 1
+    assert "cannot use the statistics in" in ended.err

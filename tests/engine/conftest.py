@@ -1,6 +1,8 @@
 """Runtime directories and engine processes for the tests of the engine process, and what training starts from."""
 
 import asyncio
+import shutil
+import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -61,6 +63,17 @@ def service(running: EngineOptions) -> Iterator[HttpService]:
     """`midspan serve` over the module's engine, without a token."""
     with http_service(Path(running.model), "--log", "--rate", "0") as service:
         yield service
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Path]:
+    """A key and a self-signed certificate."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed; it makes the certificate")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
+    subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    return key, certificate
 
 
 @pytest.fixture

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import attrs
 import pytest
-from typer.testing import CliRunner
+from huggingface_hub import constants
 
-from engine.cli import app
 from engine.library.catalog import catalog
-from support.ended import Ended
+from support.ended import Ended, run_here
 from support.hub_server import Hub, Repository, serve
 
 NAME = "dreamon-7b"
@@ -39,17 +38,16 @@ class ModelsCommand:
     environment: dict[str, str]
 
     def run(self, *arguments: str, environment: dict[str, str] | None = None) -> Ended:
-        """Run a command. Only a pull runs in a process of its own, because it needs HF_ENDPOINT."""
-        if arguments[0] != "pull":
-            result = CliRunner().invoke(app, ["models", *arguments])
-            return Ended(result.exit_code, result.stdout, result.stderr)
+        """Run a command; with another environment in a process of its own, for huggingface_hub reads it once."""
+        if environment is None:
+            return run_here("models", *arguments)
         run = subprocess.run(
             [sys.executable, "-m", "engine.cli", "models", *arguments],
             capture_output=True,
             text=True,
             timeout=TIMEOUT_S,
             stdin=subprocess.DEVNULL,
-            env={**self.environment, **(environment or {})},
+            env={**self.environment, **environment},
             check=False,
         )
         return Ended.of(run)
@@ -84,6 +82,14 @@ def models_command(tiny_model: Path, folder: Path) -> Iterator[ModelsCommand]:
     with pytest.MonkeyPatch.context() as patch, serve() as hub:
         for variable, value in variables.items():
             patch.setenv(variable, value)
+        patch.delenv("HF_TOKEN", raising=False)
+        for constant, setting in {
+            "ENDPOINT": hub.url,
+            "HUGGINGFACE_CO_URL_TEMPLATE": f"{hub.url}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
+            "HF_TOKEN_PATH": str(folder / "hf" / "token"),
+            "HF_HUB_OFFLINE": False,  # a model that was loaded in this process sets it
+        }.items():
+            patch.setattr(constants, constant, setting)
         hub.repositories[catalog()[NAME].hub] = repository
         kept = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
         environment = {**kept, "HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "hf"), "NO_PROXY": "*"}

@@ -4,7 +4,6 @@ import asyncio
 import json
 import socket
 import threading
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from support.engine_process import poll
 
 TOKENS = (("width", -0.1), (" *", -0.2), (" height", -0.3))
 TEXT = "".join(token for token, _ in TOKENS)
@@ -159,10 +160,7 @@ def serving(**options: Any) -> Iterator[ModelServer]:
     running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
-    deadline = time.monotonic() + 30
-    while not running.started:
-        assert time.monotonic() < deadline, "the model server did not start"
-        time.sleep(0.005)
+    poll(lambda: running.started)
     yield server
     running.should_exit = True
     thread.join(30)

@@ -1,17 +1,13 @@
 """Texts with slots, for the tests: a text, and how it reads with «» in place of each slot."""
 
-from lsp_server.documents.store import Documents, Snapshot
-from lsp_server.slots.find import find_slots
+from lsp_server.documents.store import Snapshot
+from lsp_server.slots.find import closed_snapshot, find_slots
 from lsp_server.slots.slot import SlotKind
 
 
 def snapshot_of(text: str, path: str = "/project/app.py") -> Snapshot:
     """Return the parsed text of a file."""
-    documents = Documents()
-    documents.open(f"file://{path}", "", 0, text)
-    snapshot = documents.snapshot(f"file://{path}")
-    assert snapshot is not None
-    return snapshot
+    return closed_snapshot(path, text)
 
 
 def opened(text: str, kind: SlotKind, path: str = "/project/app.py") -> str:

@@ -1,7 +1,7 @@
 """An editor in a project whose files an engine is to learn."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ PROJECT = {
 }
 LEARNED = {"main.py": "import shop\n", "shop/cart.py": "class Cart:\n    pass\n"}
 Change = types.FileChangeType
+Start = Callable[..., Awaitable[Editor]]
 
 
 def open_file(editor: Editor, file: Path) -> None:

@@ -10,7 +10,7 @@ import attrs
 import typer
 from rich.text import Text
 
-from engine.cli.console import BAD_INPUT, FAILED, leave, out
+from engine.cli.console import FAILED, leave, out
 from engine.cli.ladder import measured_offer, offer_line
 from engine.cli.setup.deeds import Deeds, Receipt
 from engine.cli.setup.editors import NAMES, Editor, editors_here, undo, why_missing
@@ -85,9 +85,9 @@ def setup(
     names = editors or []
     unknown = [name for name in names if name not in NAMES]
     if unknown:
-        leave(MidspanError(f"setup knows no {unknown[0]!r}; it knows {', '.join(NAMES)}"), BAD_INPUT)
+        leave(MidspanError(f"setup knows no {unknown[0]!r}; it knows {', '.join(NAMES)}"))
     if everything and (names or not remove):
-        leave(MidspanError("--all is for `setup --remove --all`, which takes no names"), BAD_INPUT)
+        leave(MidspanError("--all is for `setup --remove --all`, which takes no names"))
     try:
         receipt = Receipt.read()
         if remove:
@@ -97,8 +97,8 @@ def setup(
             _install(receipt, names)
         else:
             _show(receipt)
-    except (MidspanError, OSError) as error:
-        leave(MidspanError(str(error)), FAILED)
+    except OSError as error:
+        raise MidspanError(str(error)) from None
 
 
 def _show(receipt: Receipt) -> None:

@@ -15,6 +15,7 @@ import httpx2
 import psutil
 import pytest
 from http_service import PREFIX, SUFFIX, HttpService, http_service, infill
+from support.engine_process import poll
 from support.processes import children
 
 from engine.protocol.framing import pack, unpack_all
@@ -100,10 +101,7 @@ def test_a_killed_replica_costs_no_error_and_is_replaced(cluster: HttpService) -
     statuses, slow = asyncio.run(_ask_while(cluster, lambda: _kill(cluster), seconds=15.0))
     assert set(statuses) == {200}, {status: statuses.count(status) for status in set(statuses)}
     assert len(statuses) > 50
-    deadline = time.monotonic() + 60
-    while len(_replicas(cluster)) != 2 or cluster.metric("engine_clients", **_bearer("user0")) != 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    poll(lambda: len(_replicas(cluster)) == 2 and cluster.metric("engine_clients", **_bearer("user0")) == 2)
     print(f"{len(statuses)} requests, slowest {slow:.2f} s")
 
 
@@ -111,10 +109,7 @@ def test_a_rolling_update_costs_no_error(cluster: HttpService) -> None:
     before = {process.pid for process in _replicas(cluster)}
     statuses, slow = asyncio.run(_ask_while(cluster, lambda: cluster.process.send_signal(signal.SIGHUP), seconds=25.0))
     assert set(statuses) == {200}, {status: statuses.count(status) for status in set(statuses)}
-    deadline = time.monotonic() + 60
-    while not any("all replicas are replaced" in line for line in cluster.lines):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    poll(lambda: any("all replicas are replaced" in line for line in cluster.lines))
     after = {process.pid for process in _replicas(cluster)}
     assert len(after) == 2
     assert not before & after
@@ -216,7 +211,7 @@ def test_a_server_that_starts_again_finds_the_replicas_of_a_named_ray_as_they_ar
         minds = []
         for _ in range(2):
             arguments = ["--ray", f"127.0.0.1:{port}", "--replicas", "2", "--threads", "1", "--rate", "0"]
-            _wait_for(port)
+            poll(lambda: _is_open(port))
             with http_service(tiny_model, *arguments) as service:
                 minds.append(_fill(service, "nobody", _HOLE))
         assert minds[0][0] == minds[1][0]
@@ -228,12 +223,9 @@ def test_a_server_that_starts_again_finds_the_replicas_of_a_named_ray_as_they_ar
         head.wait(60)
 
 
-def _wait_for(port: int) -> None:
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+def _is_open(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True

@@ -24,7 +24,6 @@ from engine.evaluation.rows import (
     edit_distance,
     edit_similarity,
     extent_of,
-    first_line_confidence,
     held_out,
     read_rows,
     without_suffix,
@@ -33,8 +32,6 @@ from engine.evaluation.rows import (
 from engine.evaluation.summary import accepted_an_iteration, speeds, suffix_gains, summarize
 from engine.fill.interface import FillStrategy, Model
 from engine.models.load import load
-from engine.protocol import confidence
-from engine.protocol.messages import Candidate
 
 ROOT = Path(__file__).parents[3]
 
@@ -131,20 +128,6 @@ async def test_a_task_without_suffix_sends_no_code_after_the_cursor(model: Model
     rows = [*await measure(model, tasks, (TWIN,)), *await measure(model, blind, (TWIN,))]
     assert [gain.holes for gain in suffix_gains(rows)] == [len(blind)]
     assert [summary.holes for summary in summarize(rows)] == [len(tasks)]
-
-
-async def test_the_confidence_of_a_row_is_the_one_that_the_gate_uses(model: Model, files: list[File]) -> None:
-    """For an answer that is shown unchanged, the evaluation and the language server compute the same number."""
-    answers = [
-        Candidate("\n  a = b\n  c", ["\n ", " a", " = b", "\n", "  c"], [0.2, 0.9, 0.4, 0.1, 0.1], "complete"),
-        Candidate("one", ["on", "e"], [0.5, 0.25], "complete", end_confidence=0.5),
-        Candidate("x", ["x"], [0.0], "complete"),
-        Candidate("", [], [], "complete"),
-    ]
-    for answer in answers:
-        assert first_line_confidence(answer) == pytest.approx(confidence.first_line_confidence(answer, answer.text))
-    for row in await measure(model, held_out(files, "python", "lines", 4), (TWIN, DENOISE)):
-        assert 0 <= row.confidence <= 1
 
 
 def test_edit_similarity_counts_the_characters_to_change() -> None:

@@ -21,8 +21,9 @@ def machine(gigabytes: float) -> DeviceMemory:
 
 
 @pytest.fixture
-def rungs(models: ModelsCommand, tmp_path: Path) -> list[Repository]:
+def rungs(models: ModelsCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Repository]:
     """The hub's repositories of the rungs, each with a tiny model; with a home of its own."""
+    monkeypatch.setenv("HOME", str(tmp_path))
     models.environment["HOME"] = str(tmp_path)
     return add_rungs(models.hub, tmp_path)
 

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from huggingface_hub import constants
 from support.gguf_files import tiny_network
 from support.hub_server import COMMIT, Repository
 from support.models_command import NAME, NEVER_PULLED, TIMEOUT_S, WEIGHTS, ModelsCommand
@@ -192,10 +191,8 @@ def test_a_repository_without_safetensors_is_refused(models: ModelsCommand) -> N
     ids=["nested", "nested in a field", "nested objects", "a list", "a text", "no UTF-8"],
 )
 def test_an_answer_of_the_hub_that_somebody_prepared_is_one_clear_line(
-    models: ModelsCommand, monkeypatch: pytest.MonkeyPatch, answer: bytes, status: int
+    models: ModelsCommand, answer: bytes, status: int
 ) -> None:
-    monkeypatch.setattr(constants, "ENDPOINT", models.hub.url)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)  # a model that was loaded in this process sets it
     models.repository.listing, models.repository.listing_status = answer, status
     with pytest.raises(ModelError, match=r"does not answer as a hub does|answered with status|status 404") as raised:
         list_files(catalog()[NAME], "main")
@@ -205,11 +202,7 @@ def test_an_answer_of_the_hub_that_somebody_prepared_is_one_clear_line(
 
 @pytest.mark.parametrize("status", [200, 500])
 @pytest.mark.parametrize("kind", ["a bomb", "endless", "many files", "many values"])
-def test_a_list_of_the_hub_costs_no_more_than_a_list(
-    models: ModelsCommand, monkeypatch: pytest.MonkeyPatch, kind: str, status: int
-) -> None:
-    monkeypatch.setattr(constants, "ENDPOINT", models.hub.url)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+def test_a_list_of_the_hub_costs_no_more_than_a_list(models: ModelsCommand, kind: str, status: int) -> None:
     repository = models.repository
     repository.listing_status, repository.endless = status, kind == "endless"
     file = {"rfilename": "a.json", "size": 1, "blobId": ""}
@@ -226,11 +219,8 @@ def test_a_list_of_the_hub_costs_no_more_than_a_list(
     tracemalloc.stop()
 
 
-def test_a_list_of_the_hub_that_comes_too_slowly_is_given_up(
-    models: ModelsCommand, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(constants, "ENDPOINT", models.hub.url)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+@pytest.mark.usefixtures("models")
+def test_a_list_of_the_hub_that_comes_too_slowly_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.library.hub.HUB_LIST_S", 0.0)
     with pytest.raises(ModelError, match="is HF_ENDPOINT right"):
         list_files(catalog()[NAME], "main")
@@ -275,9 +265,7 @@ def test_a_licence_that_is_not_free_must_be_accepted(models: ModelsCommand, name
     assert record.accepted
 
 
-def test_a_gguf_is_pulled_alone_and_used_by_its_name(
-    models: ModelsCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gguf_is_pulled_alone_and_used_by_its_name(models: ModelsCommand, tmp_path: Path) -> None:
     model = catalog()["qwen3-0.6b-q8"]
     content = tiny_network("qwen3").save_gguf(tmp_path / "tiny.gguf").read_bytes()
     models.hub.repositories[model.hub] = Repository(
@@ -290,8 +278,6 @@ def test_a_gguf_is_pulled_alone_and_used_by_its_name(
     assert models.run("use", model.name).status == 0
     assert chosen_model().model == model.name
     assert "left to right" in models.run("info", model.name, "--verify").out
-    monkeypatch.setattr(constants, "ENDPOINT", models.hub.url)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)  # a model that was loaded in this process sets it
     del models.hub.repositories[model.hub].files[model.file]
     with pytest.raises(ModelError, match=f"has no file {model.file}"):
         list_files(model, "main")

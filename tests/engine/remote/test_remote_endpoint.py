@@ -1,7 +1,5 @@
 """Where code and key can go: names of servers, keys, proxies and certificates."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -58,17 +56,6 @@ async def test_a_request_to_this_machine_never_uses_a_proxy(
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
     assert (await fill_once(server.model("openai"))).candidates[0].text == TEXT
-
-
-@pytest.fixture
-def certificate(tmp_path: Path) -> tuple[Path, Path]:
-    """A key and a self-signed certificate."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed; it makes the certificate")
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
-    subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
-    return key, certificate
 
 
 async def test_a_certificate_that_is_not_trusted_is_refused(certificate: tuple[Path, Path]) -> None:

@@ -3,7 +3,7 @@
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import attrs
@@ -13,7 +13,7 @@ from fetch_llamacpp import SERVER, environment
 from support.engine_process import end
 from tiny_gguf import write_tiny_gguf
 
-from engine.client.connection import EngineFailure
+from engine.client.connection import EngineClient, EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start
 from engine.protocol.messages import Fill, Snippet
 
@@ -65,8 +65,14 @@ def options(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     end(options.paths)
 
 
-async def test_a_filled_hole_has_the_probabilities_of_its_tokens(options: EngineOptions) -> None:
+@pytest.fixture
+async def client(options: EngineOptions) -> AsyncIterator[EngineClient]:
     client = await connect_or_start(options, "test")
+    yield client
+    await client.close()
+
+
+async def test_a_filled_hole_has_the_probabilities_of_its_tokens(client: EngineClient) -> None:
     filled = await client.fill(HOLE)
     (candidate,) = filled.candidates
     assert candidate.text
@@ -79,24 +85,19 @@ async def test_a_filled_hole_has_the_probabilities_of_its_tokens(options: Engine
     again = await client.fill(HOLE)
     assert again.candidates[0].text == candidate.text
     assert 0 < again.cached_tokens <= again.context_tokens
-    await client.close()
 
 
-async def test_the_suffix_and_the_snippets_reach_the_model(options: EngineOptions) -> None:
-    client = await connect_or_start(options, "test")
+async def test_the_suffix_and_the_snippets_reach_the_model(client: EngineClient) -> None:
     filled = await client.fill(HOLE)
     for other in (attrs.evolve(HOLE, suffix="\n    # other\n"), attrs.evolve(HOLE, snippets=[])):
         assert (await client.fill(other)).candidates != filled.candidates
-    await client.close()
 
 
-async def test_the_first_of_several_candidates_is_the_greedy_one(options: EngineOptions) -> None:
-    client = await connect_or_start(options, "test")
+async def test_the_first_of_several_candidates_is_the_greedy_one(client: EngineClient) -> None:
     alone = await client.fill(HOLE)
     several = await client.fill(attrs.evolve(HOLE, candidates=3, temperature=1.5, seed=1))
     assert several.candidates[0].text == alone.candidates[0].text
     assert len({candidate.text for candidate in several.candidates}) == len(several.candidates) > 1
-    await client.close()
 
 
 async def test_llamacpp_in_the_openai_dialect_is_noticed(server: str, options: EngineOptions) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import uvicorn
 from http_service import HttpService, http_service
-from support.engine_process import end
+from support.engine_process import end, poll
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from engine.client.address import runtime_paths_of
@@ -53,13 +53,6 @@ def _send(service: HttpService, path: str, body: dict[str, Any]) -> socket.socke
     connection = socket.create_connection(("127.0.0.1", service.port), timeout=30)
     connection.sendall(head + content)
     return connection
-
-
-async def _until(holds: Callable[[], bool]) -> None:
-    deadline = asyncio.get_running_loop().time() + 60
-    while not holds():
-        assert asyncio.get_running_loop().time() < deadline
-        await asyncio.sleep(0.05)
 
 
 def _at_work(service: HttpService) -> float:
@@ -150,7 +143,7 @@ async def test_a_client_that_does_not_read_is_dropped_and_its_fill_ends(
         body = json.dumps({**_LONG, "stream": True}).encode()
         head = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
         await loop.sock_sendall(client, head.encode() + body)
-        await _until(lambda: "requests_total{" in serving_app.metrics.text(None))
+        await asyncio.to_thread(poll, lambda: "requests_total{" in serving_app.metrics.text(None))
         assert 'status="499"' in serving_app.metrics.text(None), serving_app.metrics.text(None)
         assert (await links.status())[0].active == 0
         serving.should_exit = True

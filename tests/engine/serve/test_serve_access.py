@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import uvicorn
 from http_service import PREFIX, SUFFIX, HttpService, http_service, infill
 
 from engine.client.launcher import EngineOptions
+from engine.errors import ModelError
 from engine.http import server
 from engine.http.app import App
 from engine.http.engine_links import EngineLinks
@@ -36,42 +36,40 @@ def guarded(running: EngineOptions, tmp_path_factory: pytest.TempPathFactory) ->
         yield service
 
 
-def _serve(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def _serve(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-P", "-m", "engine.cli", "serve", "--port", "0", *arguments]
-    return subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, check=False
-    )
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_another_address_than_loopback_needs_a_token(tmp_path: Path) -> None:
+def test_another_address_than_loopback_needs_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refused = _serve("--host", "0.0.0.0")
     assert refused.returncode == 2
     assert "a token is needed" in refused.stderr
     assert refused.stderr.count("\n") == 1
+    options = server.ServeOptions("0.0.0.0", token_file=tmp_path / "open")
     open_file = tmp_path / "open"
     open_file.write_text(_ANN)
     open_file.chmod(0o644)
-    assert "chmod 600" in _serve("--host", "0.0.0.0", "--token-file", str(open_file)).stderr
+    with pytest.raises(ModelError, match="chmod 600"):
+        server.rules_of(options)
     if os.geteuid() == 0:
         open_file.chmod(0o600)
         os.chown(open_file, 65534, 65534)
-        assert "are another user's" in _serve("--host", "0.0.0.0", "--token-file", str(open_file)).stderr
-    short = _serve("--host", "0.0.0.0", MIDSPAN_SERVE_TOKEN="short")
-    assert "too short" in short.stderr
-    assert "'short'" not in short.stderr
+        with pytest.raises(ModelError, match="are another user's"):
+            server.rules_of(options)
+    monkeypatch.setenv("MIDSPAN_SERVE_TOKEN", "short")
+    with pytest.raises(ModelError, match="too short") as short:
+        server.rules_of(server.ServeOptions("0.0.0.0"))
+    assert "'short'" not in str(short.value)
 
 
-def test_with_a_certificate_it_is_https(running: EngineOptions, tmp_path: Path) -> None:
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed; it makes the certificate")
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
-    subprocess.run([*command, "-keyout", key, "-out", certificate], check=True, capture_output=True)
-    with http_service(Path(running.model), "--certificate", str(certificate), "--key", str(key)) as service:
+def test_with_a_certificate_it_is_https(running: EngineOptions, certificate: tuple[Path, Path]) -> None:
+    key, file = certificate
+    with http_service(Path(running.model), "--certificate", str(file), "--key", str(key)) as service:
         assert service.url.startswith("https://")
         assert service.post("/infill", infill()).status_code == 200
     model = ["--model", running.model]
-    assert "both --certificate and --key" in _serve("--certificate", str(certificate), *model).stderr
+    assert "both --certificate and --key" in _serve("--certificate", str(file), *model).stderr
     wrong = _serve("--certificate", str(key), "--key", str(key), *model)
     assert wrong.returncode == 1
     assert wrong.stderr.startswith("midspan: cannot use the certificate")

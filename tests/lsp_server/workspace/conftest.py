@@ -1,5 +1,6 @@
 """What the tests of the workspace's memory share."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest_asyncio
 from support.git_folder import git, repository
 from support.lsp_editor import Editor
 from support.recording_engine import RecordingEngine
-from support.workspace_editor import PROJECT, work_on
+from support.workspace_editor import PROJECT, Start, work_on
 
 
 @pytest.fixture
@@ -27,8 +28,22 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest_asyncio.fixture
-async def editor(settings: dict[str, Any], project: Path, engine: RecordingEngine, editor: Editor) -> Editor:
-    """An editor in the project, with an open document and its first request answered."""
-    await editor.start(settings, folders=[project])
-    await work_on(editor, project / "main.py")
-    return editor
+async def start(settings: dict[str, Any], project: Path, engine: RecordingEngine) -> AsyncIterator[Start]:
+    """Starts editors, each with a file of the project, or of other folders, open and its first request answered."""
+    started: list[Editor] = []
+
+    async def start(file: Path, *folders: Path, **changes: Any) -> Editor:
+        started.append(editor := Editor())
+        await editor.start({**settings, **changes}, folders=folders or [project])
+        await work_on(editor, file)
+        return editor
+
+    yield start
+    for editor in started:
+        await editor.stop()
+
+
+@pytest_asyncio.fixture
+async def editor(start: Start, project: Path) -> Editor:
+    """An editor in the project."""
+    return await start(project / "main.py")

@@ -11,7 +11,7 @@ from lsprotocol import types
 from support.git_folder import write
 from support.lsp_editor import INVOKED, Editor, eventually
 from support.recording_engine import RecordingEngine
-from support.workspace_editor import LEARNED, Change, bars, learned, name_of, report, use_settings, work_on
+from support.workspace_editor import LEARNED, Change, Start, bars, learned, name_of, report, use_settings, work_on
 
 from lsp_server.workspace import learner as pace_module
 from lsp_server.workspace.learner import Pace, WorkspaceFile
@@ -56,36 +56,28 @@ async def test_a_fill_names_its_workspace_and_its_path_there(
 
 @pytest.mark.parametrize("memory", ["file", "off"])
 async def test_nothing_is_learned_when_the_memory_is_not_the_workspaces(
-    settings: dict[str, Any], project: Path, engine: RecordingEngine, memory: str
+    start: Start, project: Path, engine: RecordingEngine, memory: str
 ) -> None:
-    editor = Editor()
-    await editor.start({**settings, "memory": memory}, folders=[project])
-    await work_on(editor, project / "main.py")
+    editor = await start(project / "main.py", memory=memory)
     assert (engine.asked[-1].workspace, engine.asked[-1].memory) == ("", memory)
     assert engine.memory.learned == []
     assert editor.registered == []
-    await editor.stop()
 
 
 async def test_with_related_files_never_a_model_that_only_looks_up_tokens_still_has_its_workspace(
-    settings: dict[str, Any], project: Path, engine: RecordingEngine
+    start: Start, project: Path, engine: RecordingEngine
 ) -> None:
-    editor = Editor()
-    await editor.start({**settings, "relatedFiles": "never"}, folders=[project])
-    await work_on(editor, project / "main.py")
+    await start(project / "main.py", relatedFiles="never")
     assert engine.asked[-1].workspace == name_of(project)
-    await editor.stop()
 
 
 async def test_with_related_files_never_a_model_that_reads_other_files_learns_none(
-    settings: dict[str, Any], project: Path, engine: RecordingEngine
+    start: Start, settings: dict[str, Any], project: Path, engine: RecordingEngine
 ) -> None:
     engine.model_info = attrs.evolve(engine.model_info, context_tokens=32_000)
     await engine.stop()
     await engine.start()
-    editor = Editor()
-    await editor.start({**settings, "relatedFiles": "never"}, folders=[project])
-    await work_on(editor, project / "main.py")
+    editor = await start(project / "main.py", relatedFiles="never")
     assert engine.asked[-1].workspace == ""
     assert engine.memory.learned == []
     use_settings(editor, {**settings, "relatedFiles": "local"})
@@ -93,7 +85,6 @@ async def test_with_related_files_never_a_model_that_reads_other_files_learns_no
     await eventually(learned(engine, project, LEARNED))
     use_settings(editor, {**settings, "relatedFiles": "never"})
     await eventually(lambda: not engine.memory.texts[name_of(project)])
-    await editor.stop()
 
 
 async def test_a_change_on_the_disk_is_learned_and_a_deletion_forgotten(

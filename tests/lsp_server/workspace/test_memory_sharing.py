@@ -2,32 +2,28 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 from lsprotocol import types
 from support.git_folder import repository, write
 from support.lsp_editor import Editor, eventually
 from support.recording_engine import RecordingEngine
-from support.workspace_editor import LEARNED, Change, bars, learned, name_of, reconnect, report, work_on
+from support.workspace_editor import LEARNED, Change, Start, bars, learned, name_of, reconnect, report, work_on
 
 
 async def test_a_new_session_keeps_what_the_engine_knows_until_it_is_learned_again(
-    settings: dict[str, Any], editor: Editor, engine: RecordingEngine, project: Path
+    start: Start, editor: Editor, engine: RecordingEngine, project: Path
 ) -> None:
     await eventually(learned(engine, project, LEARNED))
     await editor.stop()
     (project / "shop/cart.py").rename(project / "shop/basket.py")
     engine.memory.file_s = 0.3
 
-    again = Editor()
-    await again.start(settings, folders=[project])
-    await work_on(again, project / "main.py")
+    await start(project / "main.py")
     await eventually(lambda: "shop/cart.py" not in engine.memory.texts[name_of(project)])
     assert "main.py" in engine.memory.texts[name_of(project)], "it answers meanwhile"
     await eventually(
         learned(engine, project, {"main.py": LEARNED["main.py"], "shop/basket.py": LEARNED["shop/cart.py"]})
     )
-    await again.stop()
 
 
 async def test_a_restarted_engine_learns_everything_again(
@@ -43,12 +39,10 @@ async def test_a_restarted_engine_learns_everything_again(
 
 
 async def test_two_servers_with_two_workspaces_share_one_engine_and_no_file(
-    editor: Editor, engine: RecordingEngine, project: Path, settings: dict[str, Any], tmp_path: Path
+    start: Start, editor: Editor, engine: RecordingEngine, project: Path, tmp_path: Path
 ) -> None:
     other_project = repository(tmp_path / "other", {"main.py": "other = 1\n"})
-    other = Editor()
-    await other.start(settings, folders=[other_project])
-    await work_on(other, other_project / "main.py")
+    other = await start(other_project / "main.py", other_project)
     await eventually(learned(engine, other_project, {"main.py": "other = 1\n"}))
     await eventually(learned(engine, project, LEARNED))
     assert engine.asked[-1].workspace == name_of(other_project)
@@ -57,12 +51,10 @@ async def test_two_servers_with_two_workspaces_share_one_engine_and_no_file(
 
 
 async def test_an_editor_that_leaves_a_folder_takes_nothing_from_another_editor_there(
-    editor: Editor, engine: RecordingEngine, project: Path, settings: dict[str, Any]
+    start: Start, editor: Editor, engine: RecordingEngine, project: Path
 ) -> None:
     await eventually(learned(engine, project, LEARNED))
-    other = Editor()
-    await other.start(settings, folders=[project])
-    await work_on(other, project / "main.py")
+    other = await start(project / "main.py")
     await eventually(lambda: len(engine.memory.learned) == 2 * len(LEARNED))
     removed = types.WorkspaceFoldersChangeEvent([], [types.WorkspaceFolder(project.as_uri(), project.name)])
     other.client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(removed))
@@ -73,27 +65,22 @@ async def test_an_editor_that_leaves_a_folder_takes_nothing_from_another_editor_
 
 
 async def test_a_name_that_is_not_utf_8_leaves_one_file_out(
-    engine: RecordingEngine, tmp_path: Path, settings: dict[str, Any]
+    start: Start, engine: RecordingEngine, tmp_path: Path
 ) -> None:
     folder = tmp_path / "without git"
     write(folder, {"a.py": "a = 1\n", "shop/b.py": "b = 1\n"})
     for name in (b"shop/\xff.py", b"\xfe\xff/c.py"):
         write(folder, {os.fsdecode(name): "x = 1\n"})
-    editor = Editor()
-    await editor.start(settings, folders=[folder])
-    await work_on(editor, folder / "a.py")
+    await start(folder / "a.py", folder)
     await eventually(learned(engine, folder, {"a.py": "a = 1\n", "shop/b.py": "b = 1\n"}))
-    await editor.stop()
 
 
 async def test_several_folders_are_learned_apart_and_a_removed_one_is_forgotten(
-    engine: RecordingEngine, project: Path, settings: dict[str, Any], tmp_path: Path
+    start: Start, engine: RecordingEngine, project: Path, tmp_path: Path
 ) -> None:
     second = tmp_path / "second"
     write(second, {"b.py": "b = 1\n"})
-    editor = Editor()
-    await editor.start(settings, folders=[project, second])
-    await work_on(editor, project / "main.py")
+    editor = await start(project / "main.py", project, second)
     await eventually(learned(engine, project, LEARNED))
     assert engine.texts(second) == {}, "nobody asked for suggestions there"
     await work_on(editor, second / "b.py")
@@ -103,18 +90,15 @@ async def test_several_folders_are_learned_apart_and_a_removed_one_is_forgotten(
     editor.client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(removed))
     await eventually(learned(engine, project, {}))
     assert engine.texts(second) == {"b.py": "b = 1\n"}
-    await editor.stop()
 
 
 async def test_a_cancelled_reading_stops_and_changes_are_still_learned(
-    engine: RecordingEngine, project: Path, settings: dict[str, Any]
+    start: Start, engine: RecordingEngine, project: Path
 ) -> None:
     names = [f"many/f{number}.py" for number in range(400)]
     write(project, dict.fromkeys(names, "x = 1\n"))
     engine.memory.file_s = 0.02
-    editor = Editor()
-    await editor.start(settings, folders=[project])
-    await work_on(editor, project / "main.py")
+    editor = await start(project / "main.py")
     await eventually(lambda: bars(editor))
     (token,) = [token for token, bar in editor.client.progress_reports.items() if bar in bars(editor)]
     editor.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token))
@@ -125,31 +109,25 @@ async def test_a_cancelled_reading_stops_and_changes_are_still_learned(
     report(editor, Change.Created, project / "shop/new.py")
     await eventually(lambda: "shop/new.py" in engine.texts(project))
     assert len(engine.memory.learned) == count + 1
-    await editor.stop()
 
 
 async def test_a_workspace_that_is_too_large_is_learned_until_the_memory_is_full(
-    engine: RecordingEngine, project: Path, settings: dict[str, Any]
+    start: Start, engine: RecordingEngine, project: Path
 ) -> None:
     write(project, {f"many/f{number}.py": "x = 1\n" for number in range(400)})
     engine.memory.max_files = 50
-    editor = Editor()
-    await editor.start(settings, folders=[project])
-    await work_on(editor, project / "main.py")
+    editor = await start(project / "main.py")
     await eventually(lambda: bars(editor) and bars(editor)[0][-1].kind == "end")
     assert len(engine.memory.learned) < 100, "the files near to the document were forgotten for those far away"
     assert any("the memory is full" in line.message for line in editor.client.log_messages)
-    await editor.stop()
 
 
 async def test_an_engine_that_dies_while_it_learns_harms_nobody(
-    engine: RecordingEngine, project: Path, settings: dict[str, Any]
+    start: Start, engine: RecordingEngine, project: Path
 ) -> None:
     write(project, {f"many/f{number}.py": "x = 1\n" for number in range(100)})
     engine.memory.file_s = 0.02
-    editor = Editor()
-    await editor.start(settings, folders=[project])
-    await work_on(editor, project / "main.py")
+    editor = await start(project / "main.py")
     await eventually(lambda: engine.memory.learned)
     await engine.stop()
     await editor.until("idle")
@@ -159,4 +137,3 @@ async def test_an_engine_that_dies_while_it_learns_harms_nobody(
     engine.memory.file_s = 0.0
     await reconnect(editor)
     await eventually(lambda: len(engine.texts(project)) == 102)
-    await editor.stop()
