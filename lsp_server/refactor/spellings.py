@@ -1,11 +1,13 @@
 """Edits that mean the same wherever they fit, so that one example is enough for their widest form."""
 
 import itertools
+import re
 
 from lsp_server.refactor.bindings import Scopes, is_function
 from lsp_server.refactor.declarations import Declaration, Names, inner_parent, is_member, is_set_again, names_of
 from lsp_server.refactor.doubts import changed_words
 from lsp_server.refactor.grammar import SELF, is_string_content
+from lsp_server.refactor.libraries import is_whole
 from lsp_server.refactor.matching import Match
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, items, variables
 from lsp_server.refactor.rule import Rule
@@ -22,7 +24,7 @@ def is_sound(rule: Rule) -> bool:
         return getattr(rule.pattern[0], "kind", "") in CLOSURES
     if rule.language == "python" and "except" in stays:
         return (gone, come) == (set(), {"as"})
-    if _is_of_receiver(rule):
+    if _is_of_receiver(rule) or (_has_words(rule) and is_whole(rule.language)):
         return True
     return (frozenset(gone), frozenset(come)) in traits_of(rule.language).spellings
 
@@ -54,13 +56,25 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
         return "`$this` is used here" if any(leaf.text == "this" for leaf in match.nodes[0].leaves()) else None
     if ("public" in gone and traits_of(rule.language).hides) or "private" in come:
         return _overriding(match.nodes[0])
-    has_words = any(isinstance(item, Hole) and item.words for item in items(rule.pattern))
-    called = match.nodes[0].children[0] if has_words else None
-    if called is not None and names_of(scopes.syntax).resolved(called) is not None:
-        return f"`{called.text}` is a function of its own here"
+    if _has_words(rule) and (reason := _other_function(come, match, scopes)):
+        return reason
     if come & {"nullptr", "std"} and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
         return f"C, which has no `{min(come & {'nullptr', 'std'})}`, reads this file too"
     return None
+
+
+def _has_words(rule: Rule) -> bool:
+    return any(isinstance(item, Hole) and item.words for item in items(rule.pattern))
+
+
+def _other_function(come: set[str], match: Match, scopes: Scopes) -> str | None:
+    """Return a reason if a name of a library is another function in a file."""
+    called = next(one.nodes[0] for one in match.bounds if isinstance(one.item, Hole) and one.item.words)
+    binding = scopes.binding(called.text, called)
+    if binding.kind == "import" and come.isdisjoint(re.findall(r"\w+", binding.source)):
+        return f"`{called.text}` is another import here"
+    is_own = binding.kind != "import" and names_of(scopes.syntax).resolved(called) is not None
+    return f"`{called.text}` is a function of its own here" if is_own else None
 
 
 def _overriding(node: Node) -> str | None:

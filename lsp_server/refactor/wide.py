@@ -23,11 +23,11 @@ from lsp_server.refactor.grammar import (
     is_name,
     is_operator,
 )
+from lsp_server.refactor.libraries import library_of
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Tail, items, variables
 from lsp_server.refactor.rule import Rule, has_same_sides
 from lsp_server.refactor.spellings import is_sound
 from lsp_server.refactor.syntax import Node, Syntax, same
-from lsp_server.refactor.traits import traits_of
 
 _RAISE = re.compile(r"^(raise|throw)_(statement|expression)$")
 _LIST = re.compile(r"array|list|tuple|dictionary")
@@ -201,18 +201,32 @@ def is_joined(rule: Rule) -> bool:
 
 
 def _of_library(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
-    """Return the form of an edit that says which library a function is of; None if it does something else."""
-    known = traits_of(before.language.id).library
-    calls = [node.parent for node in (old, new) if node.parent is not None and is_callee(node)]
-    if len(calls) < 2 or old.text not in known or new.tokens != f"std::{old.text}":
+    """Return the form of an edit that writes something else before a library's function; None if it does more."""
+    calls = [node if is_call(node) else node.parent for node in (old, new)]
+    heads = [_head(call) for call in calls if call is not None and is_call(call)]
+    if len(heads) < 2 or calls[0] is None or calls[1] is None or not all(heads):
         return None
-    hole = Hole("W0", frozenset({old.kind}), words=known)
+    tails = [call.children[len(head) :] for call, head in zip(calls, heads, strict=True) if call is not None]
+    leaves = [[leaf for one in head for leaf in one.leaves() if leaf.text != "!"] for head in heads]
+    names = [one[-1] for one in leaves]
+    texts = ["".join(leaf.text for leaf in one[:-1]) for one in leaves]
+    known = library_of(before.language.id, names[0].text, texts[0], texts[1])
+    if known is None or not same(*names) or len(tails[0]) != len(tails[1]) or not all(map(same, *tails)):
+        return None
+    shared = {names[0].digest: Hole("W0", frozenset({names[0].kind}), words=known.names)}
     sides: list[Pattern] = []
-    for call, syntax in zip(calls, (before, after), strict=True):
-        reader = _Reader(syntax, shared={old.digest: hole})
-        callee = reader.read(call.children[0])
-        sides.append(Branch(call.kind, (callee, Tail("WT", reader.gap(call.children[1]))), call.field))
-    return Widest(Sides((sides[0],), (sides[1],)), calls[0], calls[1], "that it is a function of C's library")
+    for call, head, syntax in zip(calls, heads, (before, after), strict=True):
+        assert call is not None
+        reader = _Reader(syntax, shared=shared)
+        first = tuple(map(reader.read, head))
+        sides.append(Branch(call.kind, (*first, Tail("WT", reader.gap(call.children[len(head)]))), call.field))
+    return Widest(Sides((sides[0],), (sides[1],)), calls[0], calls[1], known.words)
+
+
+def _head(call: Node) -> tuple[Node, ...]:
+    """Return what a call has before its arguments."""
+    at = next((at for at, one in enumerate(call.children) if is_arguments(one) or one.kind == "token_tree"), 0)
+    return call.children[:at]
 
 
 def _quoted(words: Sequence[str]) -> str:
