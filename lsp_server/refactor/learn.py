@@ -204,7 +204,9 @@ def _learn_change(
     known = Scopes(after, imports_of(after))
     moved = [
         name
-        for name in sorted(requalified(sides.pattern, sides.template) - BROUGHT)
+        for name in sorted(
+            requalified(sides.pattern, sides.template) - BROUGHT - traits_of(before.language.id).instances
+        )
         if traits_of(before.language.id).names_all and change.after and known.binding(name, change.after[0]) == UNKNOWN
     ]
     rule = attrs.evolve(

@@ -50,7 +50,8 @@ class Import:
 
 @attrs.frozen
 class Need:
-    """What an edit asks of the function around a place. `word` is "await", "?", "return", "yield", "break", "continue".
+    """What an edit asks of the function around a place. `word` is "await", "?", "return", "yield", "break", "continue",
+    or the name of the object that a method is of.
 
     `results` are the result types of the example's function as code; None if there is no such function, or it does not
     say them. `values` is the code of the values that the edit returns.

@@ -39,8 +39,9 @@ class Traits:
     no grammar knows. A declaration begins with its type where `type_first`. A function returns what it says, and
     nothing if it says nothing, where `says_results`; no local variable stays unread where `must_read`. `hides` says
     that what has no modifier is less visible than `public`, `ends_statements` that a statement needs its ";".
-    `spellings` are older tokens and newer ones of the same code. `around` makes a file of expressions and statements,
-    where they are not for the top of one; `contexts` do that with types, parameters, members, attributes and patterns.
+    `instances` are the names of the object that a method is of. `spellings` are older tokens and newer ones of the same
+    code. `around` makes a file of expressions and statements, where they are not for the top of one; `contexts` do that
+    with types, parameters, members, attributes and patterns.
     """
 
     family: str = ""
@@ -55,6 +56,7 @@ class Traits:
     must_read: bool = False
     hides: bool = False
     ends_statements: bool = False
+    instances: frozenset[str] = frozenset()
     spellings: frozenset[Spelling] = frozenset()
     around: Surroundings | None = None
     contexts: tuple[Surroundings, ...] = ()
@@ -71,10 +73,11 @@ class Traits:
 
 
 _NONE = Traits()
-_script = partial(Traits, "script", declares=True, names_all=True, spellings=_KEYWORDS)
+_THIS = frozenset({"this"})
+_script = partial(Traits, "script", declares=True, names_all=True, instances=_THIS, spellings=_KEYWORDS)
 _typed = partial(Traits, declares=True, says_results=True)
 _classes = partial(_typed, bare_fields=True, overloads=True)
-_sharp = partial(_classes, type_first=True, hides=True, ends_statements=True)
+_sharp = partial(_classes, type_first=True, hides=True, ends_statements=True, instances=_THIS)
 _c = partial(
     _typed,
     "c",
@@ -88,6 +91,7 @@ _c = partial(
 _TRAITS = {
     "python": Traits(
         names_all=True,
+        instances=frozenset({"self", "cls"}),
         contexts=(
             ("_: ", "\n"),
             ("def _(", "): pass\n"),
@@ -112,6 +116,7 @@ _TRAITS = {
     "rust": _typed(
         fields_apart=True,
         macros=True,
+        instances=frozenset({"self"}),
         around=("fn f() {\n", "\n}\n"),
         contexts=(
             ("type T = ", ";\n"),
@@ -139,6 +144,7 @@ _TRAITS = {
     "cpp": _c(spellings=_spellings(("NULL", "nullptr"))),
     "php": Traits(
         ends_statements=True,
+        instances=_THIS,
         spellings=_spellings(("array ( )", "[ ]"), ("list ( )", "[ ]"), ("else if", "elseif")),
         around=("<?php\n", "\n"),
         contexts=(("<?php\nfunction f(", " $x) {}\n"),),
