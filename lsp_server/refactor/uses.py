@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from lsp_server.refactor.bindings import ImportPart, imports_of, origin, same_origin
+from lsp_server.refactor.crate_paths import SORT, begins_of_paths
 from lsp_server.refactor.declarations import (
     Declaration,
     Names,
@@ -44,6 +45,8 @@ class Use:
 def uses_in(rule: Rule, syntax: Syntax, own: bool, path: str) -> list[Use]:
     """Return the uses of a renamed declaration in the file `path`. `own` says that the file is the example."""
     assert rule.rename is not None
+    if rule.rename.sort == SORT:
+        return [Use(leaf, doubt, behind=leaf.text) for leaf, doubt in begins_of_paths(rule.rename, syntax, path)]
     if rule.rename.qualifier:
         return _qualified_uses(rule, names_of(syntax), own)
     if own:
