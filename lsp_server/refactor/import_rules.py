@@ -6,10 +6,10 @@ from difflib import SequenceMatcher
 import attrs
 
 from lsp_server.refactor.bindings import Scopes, import_statements, imports_of, is_relative_import
-from lsp_server.refactor.crate_paths import crate_rule
 from lsp_server.refactor.generalise import Side
 from lsp_server.refactor.grammar import is_name
 from lsp_server.refactor.import_edits import used_names
+from lsp_server.refactor.import_roots import root_rule
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest
 from lsp_server.refactor.rule import ImportSort, Rule
 from lsp_server.refactor.syntax import Node, Syntax, same
@@ -46,7 +46,7 @@ def import_rules(before: Syntax, after: Syntax, gone: Collection[str], path: str
             sure.append(Rule(before.language.id, (_Reader(before, varying=()).read(first),), (), imports="removal"))
         else:
             one, wider = _statement_rules(first, second, before, after, path)
-            own = crate_rule(first, second, path)
+            own = root_rule(first, second, before.language.id, path)
             sure += one if own is None else [*one, own]
             wide += wider
     return ImportRules(tuple(attrs.evolve(one, path=path) for one in sure), tuple(wide))

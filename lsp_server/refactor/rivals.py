@@ -8,8 +8,8 @@ from contextlib import aclosing
 import attrs
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.crate_paths import SORT, externs
 from lsp_server.refactor.declarations import Declaration, is_prototype, names_of
+from lsp_server.refactor.import_roots import SORT, externs
 from lsp_server.refactor.rewrite import fits_language
 from lsp_server.refactor.rule import Rename, Rule, RuleSet
 from lsp_server.refactor.search import Target, side_by_side, texts_of
@@ -43,7 +43,7 @@ def with_rivals(rules: Sequence[RuleSet], targets: Sequence[Target], seconds: fl
         if time.monotonic() > end:
             return rules
         language = language_for("", path)
-        crates.update(externs(path, text) if language.id == "rust" else ())
+        crates.update(externs(path, text, language.id))
         here = [
             rule
             for rule in wanted

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from lsp_server.refactor.bindings import ImportPart, imports_of, origin, same_origin
-from lsp_server.refactor.crate_paths import SORT, begins_of_paths
 from lsp_server.refactor.declarations import (
     Declaration,
     Names,
@@ -19,6 +18,7 @@ from lsp_server.refactor.declarations import (
     strings_with,
 )
 from lsp_server.refactor.grammar import SELF, callee_of, is_call, is_import, is_string_content
+from lsp_server.refactor.import_roots import SORT, roots
 from lsp_server.refactor.members import Members, is_shorthand, member_of_keys, rivalry
 from lsp_server.refactor.pattern import Leaf
 from lsp_server.refactor.rule import Import, Rule
@@ -46,7 +46,7 @@ def uses_in(rule: Rule, syntax: Syntax, own: bool, path: str) -> list[Use]:
     """Return the uses of a renamed declaration in the file `path`. `own` says that the file is the example."""
     assert rule.rename is not None
     if rule.rename.sort == SORT:
-        return [Use(leaf, doubt, behind=leaf.text) for leaf, doubt in begins_of_paths(rule.rename, syntax, path)]
+        return [Use(leaf, doubt, behind=rest) for leaf, doubt, rest in roots(rule.rename, syntax, path)]
     if rule.rename.qualifier:
         return _qualified_uses(rule, names_of(syntax), own)
     if own:

@@ -1,6 +1,6 @@
-"""An import of Rust that got `crate::` says it of all imports of the own crate, whose others are declared."""
+"""The root of one import says what those of others become: `crate::` of Rust, `jakarta` of Java."""
 
-from support.refactor_case import edit_of
+from support.refactor_case import edit_of, sure_edit
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.doubts import SURE
@@ -48,3 +48,10 @@ def test_a_crate_that_declares_no_other_may_import_some() -> None:
 def test_an_import_that_does_more_than_begin_at_the_crate_is_of_its_module_alone() -> None:
     example = ("use tree::Leaf;\n", "use crate::oak::Leaf;\n")
     assert edit_of("rust", [example], "use hay::Stack;\n").edits == ()
+
+
+def test_what_java_has_itself_stays_where_java_ee_moved() -> None:
+    example = ("import javax.mail.Part;\n", "import jakarta.mail.Part;\n")
+    moved = "import javax.inject.Inject;\nimport static javax.ws.rs.Stone.cut;\nimport javax.annotation.Priority;\n"
+    stays = "import javax.sql.Row;\nimport javax.annotation.Nullable;\nimport javax.transaction.xa.Key;\n"
+    assert sure_edit("java", moved + stays, example).applied(moved + stays) == moved.replace("javax", "jakarta") + stays
