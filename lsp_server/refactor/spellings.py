@@ -9,6 +9,7 @@ from lsp_server.refactor.doubts import changed_words
 from lsp_server.refactor.grammar import SELF, is_string_content
 from lsp_server.refactor.libraries import is_whole
 from lsp_server.refactor.matching import Match
+from lsp_server.refactor.overrides import overrides_nothing
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, items, variables
 from lsp_server.refactor.rule import Rule
 from lsp_server.refactor.syntax import Node
@@ -61,6 +62,8 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
         return _overriding(match.nodes[0])
     if _has_words(rule) and (reason := _other_function(come, match, scopes)):
         return reason
+    if come == {"override"} and rule.language == "cpp":
+        return overrides_nothing(match.nodes[0])
     if come & {"nullptr", "std"} and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
         return f"C, which has no `{min(come & {'nullptr', 'std'})}`, reads this file too"
     return None

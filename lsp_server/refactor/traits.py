@@ -141,7 +141,7 @@ _TRAITS = {
         ),
     ),
     "c": _c(),
-    "cpp": _c(spellings=_spellings(("NULL", "nullptr"))),
+    "cpp": _c(spellings=_spellings(("NULL", "nullptr"), ("virtual", "override"))),
     "php": Traits(
         ends_statements=True,
         instances=_THIS,
