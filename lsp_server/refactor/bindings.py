@@ -25,6 +25,7 @@ _BINDER = re.compile(
     r"|with_item|function|class|method|struct"
 )
 _KEEPS_INSTANCE = re.compile(r"^(arrow_function|lambda\w*|anonymous_\w+|closure\w*)$")
+_HAS_METHODS = re.compile(r"class|^(impl|trait|struct|enum)_item$|^(trait|enum|interface)_declaration$")
 _VERSION = re.compile(r"^v\d+$")
 _TABLES: "WeakKeyDictionary[Syntax, ImportTable]" = WeakKeyDictionary()
 
@@ -285,7 +286,12 @@ def is_scope(node: Node) -> bool:
 
 
 def has_instance(name: str, node: Node, language: str) -> bool:
-    """Return whether code may name the object that a method is of: `self`, which is a parameter, or `this`."""
+    """Return whether code may name the object that a method is of: `self`, which is a parameter, or `this`.
+
+    `Self` of Rust and `self` of PHP name its class.
+    """
+    if name in ("Self", "parent") or (name, language) == ("self", "php"):
+        return any(_HAS_METHODS.search(above.kind) for above in node.ancestors())
     is_parameter = language in ("python", "rust")
     for above in node.ancestors():
         if not is_function(above):
@@ -302,7 +308,7 @@ def has_instance(name: str, node: Node, language: str) -> bool:
             return False
         if not _KEEPS_INSTANCE.search(above.kind):
             return language != "php" or "method" in above.kind
-    return not is_parameter and any("class" in above.kind for above in node.ancestors())
+    return not is_parameter and any(_HAS_METHODS.search(above.kind) for above in node.ancestors())
 
 
 def _own_leaves(scope: Node) -> Iterator[Node]:

@@ -39,9 +39,9 @@ class Traits:
     no grammar knows. A declaration begins with its type where `type_first`. A function returns what it says, and
     nothing if it says nothing, where `says_results`; no local variable stays unread where `must_read`. `hides` says
     that what has no modifier is less visible than `public`, `ends_statements` that a statement needs its ";".
-    `instances` are the names of the object that a method is of. `spellings` are older tokens and newer ones of the same
-    code. `around` makes a file of expressions and statements, where they are not for the top of one; `contexts` do that
-    with types, parameters, members, attributes and patterns.
+    `instances` are the names of the object that a method is of, and of its class. `spellings` are older tokens and
+    newer ones of the same code. `around` makes a file of expressions and statements, where they are not for the top of
+    one; `contexts` do that with types, parameters, members, attributes and patterns.
     """
 
     family: str = ""
@@ -116,7 +116,7 @@ _TRAITS = {
     "rust": _typed(
         fields_apart=True,
         macros=True,
-        instances=frozenset({"self"}),
+        instances=frozenset({"self", "Self"}),
         around=("fn f() {\n", "\n}\n"),
         contexts=(
             ("type T = ", ";\n"),
@@ -144,7 +144,7 @@ _TRAITS = {
     "cpp": _c(spellings=_spellings(("NULL", "nullptr"), ("virtual", "override"))),
     "php": Traits(
         ends_statements=True,
-        instances=_THIS,
+        instances=frozenset({"this", "self", "parent"}),
         spellings=_spellings(("array ( )", "[ ]"), ("list ( )", "[ ]"), ("else if", "elseif")),
         around=("<?php\n", "\n"),
         contexts=(("<?php\nfunction f(", " $x) {}\n"),),

@@ -94,6 +94,21 @@ INSTANCES = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("language", "receiver", "around"),
+    [
+        ("php", "self::", ("<?php\nclass A { static function f() { ", "} }\n", "<?php\nfunction g() { ", "}\n")),
+        ("rust", "Self::", ("impl A { fn f() { ", "} }\n", "fn g() { ", "}\n")),
+    ],
+)
+def test_a_class_is_named_by_self_only_inside_of_one(language: str, receiver: str, around: tuple[str, ...]) -> None:
+    start, end, outside, last = around
+    example = (f"{start}read_all(1); {end}", f"{start}{receiver}read_all(1); {end}")
+    inside, text = f"{start}read_all(2); {end}", f"{outside}read_all(2); {last}"
+    assert sure_edit(language, inside, example).applied(inside) == inside.replace("read_all", f"{receiver}read_all")
+    assert reasons(sure_edit(language, text, example)) == [f"the edit adds `{receiver[:-2]}`, and there is none here"]
+
+
 @pytest.mark.parametrize("language", INSTANCES)
 def test_an_object_of_its_own_is_named_only_where_code_has_one(language: str) -> None:
     example, receiver, has_one, has_none = INSTANCES[language]
