@@ -24,6 +24,8 @@ _BINDER = re.compile(
     r"assign|declarator|for_|range_clause|as_pattern|parameter|named_expression|short_var|var_spec|const_spec|let_|catch"
     r"|with_item|function|class|method|struct"
 )
+_KEEPS_INSTANCE = re.compile(r"^(arrow_function|lambda\w*|anonymous_\w+|closure\w*)$")
+_HAS_METHODS = re.compile(r"class|^(impl|trait|struct|enum)_item$|^(trait|enum|interface)_declaration$")
 _VERSION = re.compile(r"^v\d+$")
 _TABLES: "WeakKeyDictionary[Syntax, ImportTable]" = WeakKeyDictionary()
 
@@ -281,6 +283,32 @@ def is_scope(node: Node) -> bool:
         is_parameters(child) or child.field in ("parameters", "parameter", "body", "declarator")
         for child in node.children
     )
+
+
+def has_instance(name: str, node: Node, language: str) -> bool:
+    """Return whether code may name the object that a method is of: `self`, which is a parameter, or `this`.
+
+    `Self` of Rust and `self` of PHP name its class.
+    """
+    if name in ("Self", "parent") or (name, language) == ("self", "php"):
+        return any(_HAS_METHODS.search(above.kind) for above in node.ancestors())
+    is_parameter = language in ("python", "rust")
+    for above in node.ancestors():
+        if not is_function(above):
+            continue
+        if is_parameter:
+            lists = [child for child in above.children if is_parameters(child)]
+            if any(leaf.text == name for child in lists for leaf in child.leaves()):
+                return True
+            if language == "rust" and above.kind == "function_item":
+                return False
+            continue
+        header = [child for child in above.children if child.field not in ("body", "return_type", "parameters")]
+        if any(leaf.text == "static" for child in header for leaf in child.leaves()):
+            return False
+        if not _KEEPS_INSTANCE.search(above.kind):
+            return language != "php" or "method" in above.kind
+    return not is_parameter and any(_HAS_METHODS.search(above.kind) for above in node.ancestors())
 
 
 def _own_leaves(scope: Node) -> Iterator[Node]:

@@ -28,11 +28,11 @@ from lsp_server.refactor.matching import Bound, Match, match_at, matches
 from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, as_pattern, items
 from lsp_server.refactor.render import Place
 from lsp_server.refactor.rule import Import, ImportEdit, Name, Rule
+from lsp_server.refactor.spellings import unsound
 from lsp_server.refactor.surroundings import function_around, other_use, unmet
 from lsp_server.refactor.syntax import Node, Syntax
 from lsp_server.refactor.traits import traits_of
 from lsp_server.refactor.values import lost
-from lsp_server.refactor.wide import unsound
 
 _MARKUP = frozenset({"jsx_text", "jsx_expression"})
 

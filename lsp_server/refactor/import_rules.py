@@ -9,12 +9,19 @@ from lsp_server.refactor.bindings import Scopes, import_statements, imports_of, 
 from lsp_server.refactor.generalise import Side
 from lsp_server.refactor.grammar import is_name
 from lsp_server.refactor.import_edits import used_names
+from lsp_server.refactor.import_roots import root_rule
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest
 from lsp_server.refactor.rule import ImportSort, Rule
 from lsp_server.refactor.syntax import Node, Syntax, same
 from lsp_server.refactor.wide import sure_and_wide
 
 _LISTS = frozenset({"import_clause", "use_list", "namespace_use_group", "namespace_selectors"})
+
+_NODE = """
+    assert buffer child_process cluster crypto dns events fs http http2 https net os path perf_hooks process
+    querystring readline stream string_decoder tls tty url util v8 vm worker_threads zlib
+"""
+_OF_NODE = frozenset(_NODE.split())
 
 
 @attrs.frozen(eq=False)
@@ -39,7 +46,8 @@ def import_rules(before: Syntax, after: Syntax, gone: Collection[str], path: str
             sure.append(Rule(before.language.id, (_Reader(before, varying=()).read(first),), (), imports="removal"))
         else:
             one, wider = _statement_rules(first, second, before, after, path)
-            sure += one
+            own = root_rule(first, second, before.language.id, path)
+            sure += one if own is None else [*one, own]
             wide += wider
     return ImportRules(tuple(attrs.evolve(one, path=path) for one in sure), tuple(wide))
 
@@ -118,11 +126,17 @@ def _statement_rules(old: Node, new: Node, before: Syntax, after: Syntax, path: 
     source, target = _source(old), _source(new)
     if module != moved or source is None or target is None:
         return rules(names, others), []
-    is_namespace = all(any(leaf.text == word for leaf in one.leaves()) for one, word in ((old, "require"), (new, "*")))
-    if is_namespace and not is_relative_import(old, language):
+    is_of_compiler = _has(old, "require") and _has(new, "*")
+    # How a module of Node's own is imported is a choice of the compiler's options, and so of all packages.
+    is_of_compiler |= module[0].removeprefix("node:") in _OF_NODE and _has(old, "*") and not _has(new, "require")
+    if is_of_compiler and not is_relative_import(old, language):
         sort = "package"
         return rules([*names, source], [*others, target]), []
     return rules(names, others), rules([*names, source], [*others, target], _reason(old, [*names, source]))
+
+
+def _has(statement: Node, word: str) -> bool:
+    return any(leaf.text == word for leaf in statement.leaves())
 
 
 def _last(statement: Node, names: Sequence[Node]) -> Node:

@@ -24,6 +24,7 @@ from lsp_server.refactor.grammar import is_name, root_level
 from lsp_server.refactor.import_rules import ImportRules, import_rules, joined_rules
 from lsp_server.refactor.layout import changed_ending
 from lsp_server.refactor.matching import Match, match_at
+from lsp_server.refactor.overrides import override_rules
 from lsp_server.refactor.pattern import (
     ENOUGH,
     Hole,
@@ -122,6 +123,8 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     small = ones.count(None)
     alone = [change for change, one in zip(changes, ones, strict=True) if one is None and has_widest]
     wide = tuple(rule for change in alone if (rule := _wide_rule(change, before, after, path)) is not None)
+    if has_widest:
+        wide += tuple(rule for one in changes for rule in override_rules(one, before.language.id, path))
     alike = len(ones) - small - len(learned)
     broken = len(found.changes) - len(whole)
     spans = tuple((change.after[0].start, change.after[-1].end) for change in found.changes if change.after)
@@ -204,7 +207,9 @@ def _learn_change(
     known = Scopes(after, imports_of(after))
     moved = [
         name
-        for name in sorted(requalified(sides.pattern, sides.template) - BROUGHT)
+        for name in sorted(
+            requalified(sides.pattern, sides.template) - BROUGHT - traits_of(before.language.id).instances
+        )
         if traits_of(before.language.id).names_all and change.after and known.binding(name, change.after[0]) == UNKNOWN
     ]
     rule = attrs.evolve(

@@ -60,6 +60,8 @@ def may_fit(rules: Sequence[Rule], data: bytes) -> bool:
 def _patterns(rule: Rule) -> Iterator[Sequence[Pattern]]:
     """Yield the pattern of a rule, and those of what looks like its places."""
     yield rule.pattern
+    if rule.rename is not None and rule.rename.qualifier and rule.rename.module:
+        yield (Leaf("", re.findall(r"\w+", rule.rename.module)[-1], named=True),)  # its other names follow too
     for near in near_patterns(rule):
         yield (near.pattern,)
 

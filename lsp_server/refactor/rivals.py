@@ -2,13 +2,14 @@
 
 import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import aclosing
 
 import attrs
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.declarations import Declaration, is_prototype, names_of
+from lsp_server.refactor.import_roots import SORT, externs
 from lsp_server.refactor.rewrite import fits_language
 from lsp_server.refactor.rule import Rename, Rule, RuleSet
 from lsp_server.refactor.search import Target, side_by_side, texts_of
@@ -37,11 +38,20 @@ def with_rivals(rules: Sequence[RuleSet], targets: Sequence[Target], seconds: fl
     end = time.monotonic() + seconds
     found: dict[int, list[Declaration]] = {id(rule): [] for one in rules for rule in one.rules if _is_wanted(rule)}
     wanted = [rule for one in rules for rule in one.rules if id(rule) in found]
+    crates = set[str]()
     for path, text in texts_of(targets) if wanted else ():
         if time.monotonic() > end:
             return rules
         language = language_for("", path)
-        here = [rule for rule in wanted if fits_language(rule, language) and rule.words[0] in text]
+        crates.update(externs(path, text, language.id))
+        here = [
+            rule
+            for rule in wanted
+            if rule.rename is not None
+            and rule.rename.sort != SORT
+            and fits_language(rule, language)
+            and rule.words[0] in text
+        ]
         syntax = parse(text.encode("utf-8", "surrogatepass"), language) if here else None
         if syntax is None:
             continue
@@ -50,7 +60,8 @@ def with_rivals(rules: Sequence[RuleSet], targets: Sequence[Target], seconds: fl
             found[id(rule)] += {id(one): one for one in declared}.values()
     return [
         attrs.evolve(
-            one, rules=tuple(_settled(rule, found[id(rule)]) if id(rule) in found else rule for rule in one.rules)
+            one,
+            rules=tuple(_settled(rule, found[id(rule)], crates) if id(rule) in found else rule for rule in one.rules),
         )
         for one in rules
     ]
@@ -60,10 +71,12 @@ def _is_wanted(rule: Rule) -> bool:
     return rule.rename is not None and rule.rename.sort != "import" and not rule.rename.is_of_file
 
 
-def _settled(rule: Rule, declared: Sequence[Declaration]) -> Rule:
-    """Return a rule that knows the kin and the rivals of its declaration."""
+def _settled(rule: Rule, declared: Sequence[Declaration], crates: Collection[str]) -> Rule:
+    """Return a rule that knows the kin and the rivals of its declaration, or the crates that others declare."""
     rename = rule.rename
     assert rename is not None
+    if rename.sort == SORT:
+        return attrs.evolve(rule, rename=attrs.evolve(rename, rivals=tuple(sorted(crates))))
     if rename.sort != "member":
         # An import says which file a name is of, and a fixture of a nearer file hides that of a farther one.
         is_apart = traits_of(rule.language).names_all or rename.sort == "fixture"

@@ -50,7 +50,8 @@ class Import:
 
 @attrs.frozen
 class Need:
-    """What an edit asks of the function around a place. `word` is "await", "?", "return", "yield", "break", "continue".
+    """What an edit asks of the function around a place. `word` is "await", "?", "return", "yield", "break", "continue",
+    or the name of the object that a method is of.
 
     `results` are the result types of the example's function as code; None if there is no such function, or it does not
     say them. `values` is the code of the values that the edit returns.
@@ -79,12 +80,13 @@ ImportSort = Literal["", "statement", "relative", "removal", "package"]
 class Rename:
     """The declaration whose name an example changed; see renames.py.
 
-    `sort` is "local", "member", "global", "fixture", "import", or "file" for a global that no other file can use.
-    `digest` names the example's text and `start` the byte of the new name in it, as in Own; `module` is what others
-    import the file as. An import has its origin as the `owner`. A member has an `owner` and its `bases`, and `family`
-    are the types of a workspace that have the same member, `rivals` those that declare another one, None if nobody
-    looked. `clash` says why the new name is not free. `is_of_all` says that the example renamed two declarations alike,
-    `is_key` that it renamed a key of a value. `qualifier` is what an imported name got before it, if that is all.
+    `sort` is "local", "member", "global", "fixture", "import", "file" for a global that no other file can use, or
+    "root", see import_roots.py. `digest` names the example's text and `start` the byte of the new name in it, as in
+    Own; `module` is what others import the file as. An import has its origin as the `owner`. A member has an `owner`
+    and its `bases`, and `family` are the types of a workspace that have the same member, `rivals` those that declare
+    another one, None if nobody looked. `clash` says why the new name is not free. `is_of_all` says that the example
+    renamed two declarations alike, `is_key` that it renamed a key of a value. `qualifier` is what an imported name got
+    before it, if that is all.
     """
 
     sort: str

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from lsp_server.refactor.bindings import is_scope
+from lsp_server.refactor.bindings import has_instance, is_scope
 from lsp_server.refactor.grammar import (
     around,
     is_access,
@@ -60,7 +60,9 @@ def needs_of(old: Sequence[Node], new: Sequence[Node], language: str) -> tuple[N
         if len(after) > len(before) or (len(before) == len(after) == 1 and len(_values(before[0])) != len(values)):
             function = function_around(old[0])
             needs.append(Need(word, _results(function, language) if function is not None else None, values))
-    return tuple(needs)
+    names = [{leaf.text for node in side for leaf in node.leaves()} for side in (old, new)]
+    added = sorted((names[1] - names[0]) & traits_of(language).instances)
+    return (*needs, *(Need(name) for name in added if has_instance(name, old[0], language)))
 
 
 def unmet(needs: Sequence[Need], node: Node, language: str) -> str | None:
@@ -205,6 +207,8 @@ def _go_results(result: Node) -> Iterator[str]:
 
 
 def _unmet(need: Need, node: Node, language: str) -> str | None:
+    if need.word in traits_of(language).instances:
+        return None if has_instance(need.word, node, language) else "there is none here"
     if need.word in ("break", "continue"):
         return None if _is_in_loop(node) else "there is no loop here"
     function = function_around(node)

@@ -27,17 +27,6 @@ def _spellings(*pairs: tuple[str, str]) -> frozenset[Spelling]:
 
 _KEYWORDS = _spellings(("let", "const"), ("var", "const"), ("var", "let"))
 
-_C_LIBRARY = """
-    abort atexit exit getenv system malloc calloc realloc free atof atoi atol atoll strtod strtof strtol strtoll strtoul
-    strtoull rand srand qsort bsearch memchr memcmp memcpy memmove memset strcat strchr strcmp strcoll strcpy strcspn
-    strerror strlen strncat strncmp strncpy strpbrk strrchr strspn strstr strtok isalnum isalpha iscntrl isdigit isgraph
-    islower isprint ispunct isspace isupper isxdigit tolower toupper clearerr fclose feof ferror fflush fgetc fgetpos
-    fgets fopen fprintf fputc fputs fread freopen fscanf fseek fsetpos ftell fwrite getc getchar perror printf putc
-    putchar puts remove rename rewind scanf setbuf setvbuf snprintf sprintf sscanf tmpfile ungetc vfprintf vprintf
-    vsnprintf vsprintf clock difftime mktime strftime
-"""
-"""Functions of C's library, without its macros and without what C++ has for more types, such as `abs`."""
-
 
 @attrs.frozen
 class Traits:
@@ -50,9 +39,9 @@ class Traits:
     no grammar knows. A declaration begins with its type where `type_first`. A function returns what it says, and
     nothing if it says nothing, where `says_results`; no local variable stays unread where `must_read`. `hides` says
     that what has no modifier is less visible than `public`, `ends_statements` that a statement needs its ";".
-    `spellings` are older tokens and newer ones of the same code, and the functions of `library` are those of the
-    namespace `std` too. `around` makes a file of expressions and statements,
-    where they are not for the top of one; `contexts` do that with types, parameters, members, attributes and patterns.
+    `instances` are the names of the object that a method is of, and of its class. `spellings` are older tokens and
+    newer ones of the same code. `around` makes a file of expressions and statements, where they are not for the top of
+    one; `contexts` do that with types, parameters, members, attributes and patterns.
     """
 
     family: str = ""
@@ -67,8 +56,8 @@ class Traits:
     must_read: bool = False
     hides: bool = False
     ends_statements: bool = False
+    instances: frozenset[str] = frozenset()
     spellings: frozenset[Spelling] = frozenset()
-    library: frozenset[str] = frozenset()
     around: Surroundings | None = None
     contexts: tuple[Surroundings, ...] = ()
 
@@ -84,10 +73,11 @@ class Traits:
 
 
 _NONE = Traits()
-_script = partial(Traits, "script", declares=True, names_all=True, spellings=_KEYWORDS)
+_THIS = frozenset({"this"})
+_script = partial(Traits, "script", declares=True, names_all=True, instances=_THIS, spellings=_KEYWORDS)
 _typed = partial(Traits, declares=True, says_results=True)
 _classes = partial(_typed, bare_fields=True, overloads=True)
-_sharp = partial(_classes, type_first=True, hides=True, ends_statements=True)
+_sharp = partial(_classes, type_first=True, hides=True, ends_statements=True, instances=_THIS)
 _c = partial(
     _typed,
     "c",
@@ -101,6 +91,7 @@ _c = partial(
 _TRAITS = {
     "python": Traits(
         names_all=True,
+        instances=frozenset({"self", "cls"}),
         contexts=(
             ("_: ", "\n"),
             ("def _(", "): pass\n"),
@@ -125,6 +116,7 @@ _TRAITS = {
     "rust": _typed(
         fields_apart=True,
         macros=True,
+        instances=frozenset({"self", "Self"}),
         around=("fn f() {\n", "\n}\n"),
         contexts=(
             ("type T = ", ";\n"),
@@ -149,9 +141,10 @@ _TRAITS = {
         ),
     ),
     "c": _c(),
-    "cpp": _c(spellings=_spellings(("NULL", "nullptr")), library=frozenset(_C_LIBRARY.split())),
+    "cpp": _c(spellings=_spellings(("NULL", "nullptr"), ("virtual", "override"))),
     "php": Traits(
         ends_statements=True,
+        instances=frozenset({"this", "self", "parent"}),
         spellings=_spellings(("array ( )", "[ ]"), ("list ( )", "[ ]"), ("else if", "elseif")),
         around=("<?php\n", "\n"),
         contexts=(("<?php\nfunction f(", " $x) {}\n"),),

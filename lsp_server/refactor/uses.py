@@ -18,6 +18,7 @@ from lsp_server.refactor.declarations import (
     strings_with,
 )
 from lsp_server.refactor.grammar import SELF, callee_of, is_call, is_import, is_string_content
+from lsp_server.refactor.import_roots import SORT, roots
 from lsp_server.refactor.members import Members, is_shorthand, member_of_keys, rivalry
 from lsp_server.refactor.pattern import Leaf
 from lsp_server.refactor.rule import Import, Rule
@@ -44,6 +45,8 @@ class Use:
 def uses_in(rule: Rule, syntax: Syntax, own: bool, path: str) -> list[Use]:
     """Return the uses of a renamed declaration in the file `path`. `own` says that the file is the example."""
     assert rule.rename is not None
+    if rule.rename.sort == SORT:
+        return [Use(leaf, doubt, behind=rest) for leaf, doubt, rest in roots(rule.rename, syntax, path)]
     if rule.rename.qualifier:
         return _qualified_uses(rule, names_of(syntax), own)
     if own:

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.bindings import Scopes, is_function
-from lsp_server.refactor.declarations import Declaration, Names, inner_parent, is_member, is_set_again, names_of
 from lsp_server.refactor.difference import Change, changed_children
 from lsp_server.refactor.doubts import changed_words, is_syntax_alone
 from lsp_server.refactor.generalise import Side, Sides
@@ -24,15 +22,13 @@ from lsp_server.refactor.grammar import (
     is_list,
     is_name,
     is_operator,
-    is_string_content,
 )
-from lsp_server.refactor.matching import Match
+from lsp_server.refactor.libraries import library_of
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, Tail, items, variables
 from lsp_server.refactor.rule import Rule, has_same_sides
+from lsp_server.refactor.spellings import is_sound
 from lsp_server.refactor.syntax import Node, Syntax, same
-from lsp_server.refactor.traits import traits_of
 
-CLOSURES = frozenset({"anonymous_function", "anonymous_function_creation_expression", "arrow_function"})
 _RAISE = re.compile(r"^(raise|throw)_(statement|expression)$")
 _LIST = re.compile(r"array|list|tuple|dictionary")
 
@@ -205,18 +201,32 @@ def is_joined(rule: Rule) -> bool:
 
 
 def _of_library(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
-    """Return the form of an edit that says which library a function is of; None if it does something else."""
-    known = traits_of(before.language.id).library
-    calls = [node.parent for node in (old, new) if node.parent is not None and is_callee(node)]
-    if len(calls) < 2 or old.text not in known or new.tokens != f"std::{old.text}":
+    """Return the form of an edit that writes something else before a library's function; None if it does more."""
+    calls = [node if is_call(node) else node.parent for node in (old, new)]
+    heads = [_head(call) for call in calls if call is not None and is_call(call)]
+    if len(heads) < 2 or calls[0] is None or calls[1] is None or not all(heads):
         return None
-    hole = Hole("W0", frozenset({old.kind}), words=known)
+    tails = [call.children[len(head) :] for call, head in zip(calls, heads, strict=True) if call is not None]
+    leaves = [[leaf for one in head for leaf in one.leaves() if leaf.text != "!"] for head in heads]
+    names = [one[-1] for one in leaves]
+    texts = ["".join(leaf.text for leaf in one[:-1]) for one in leaves]
+    known = library_of(before.language.id, names[0].text, texts[0], texts[1])
+    if known is None or not same(*names) or len(tails[0]) != len(tails[1]) or not all(map(same, *tails)):
+        return None
+    shared = {names[0].digest: Hole("W0", frozenset({names[0].kind}), words=known.names)}
     sides: list[Pattern] = []
-    for call, syntax in zip(calls, (before, after), strict=True):
-        reader = _Reader(syntax, shared={old.digest: hole})
-        callee = reader.read(call.children[0])
-        sides.append(Branch(call.kind, (callee, Tail("WT", reader.gap(call.children[1]))), call.field))
-    return Widest(Sides((sides[0],), (sides[1],)), calls[0], calls[1], "that it is a function of C's library")
+    for call, head, syntax in zip(calls, heads, (before, after), strict=True):
+        assert call is not None
+        reader = _Reader(syntax, shared=shared)
+        first = tuple(map(reader.read, head))
+        sides.append(Branch(call.kind, (*first, Tail("WT", reader.gap(call.children[len(head)]))), call.field))
+    return Widest(Sides((sides[0],), (sides[1],)), calls[0], calls[1], known.words)
+
+
+def _head(call: Node) -> tuple[Node, ...]:
+    """Return what a call has before its arguments."""
+    at = next((at for at, one in enumerate(call.children) if is_arguments(one) or one.kind == "token_tree"), 0)
+    return call.children[:at]
 
 
 def _quoted(words: Sequence[str]) -> str:
@@ -226,107 +236,6 @@ def _quoted(words: Sequence[str]) -> str:
 def _is_keyword(node: Node) -> bool:
     leaves = list(node.leaves())
     return len(leaves) == 1 and not leaves[0].named and leaves[0].text.isalpha()
-
-
-def is_sound(rule: Rule) -> bool:
-    """Return whether the widest form means the same at all places that `unsound` does not leave out."""
-    gone, come, stays = changed_words(rule)
-    if rule.language == "php" and (gone, come) == (set(), {"static"}):
-        return getattr(rule.pattern[0], "kind", "") in CLOSURES
-    if rule.language == "python" and "except" in stays:
-        return (gone, come) == (set(), {"as"})
-    if _is_of_receiver(rule):
-        return True
-    return (frozenset(gone), frozenset(come)) in traits_of(rule.language).spellings
-
-
-def _is_of_receiver(rule: Rule) -> bool:
-    """Return whether an edit replaces a receiver whose code says what it is, so that each member of it is meant.
-
-    `self.client` is one, and a class that stays (`Store::` becomes `Store::get()->`); a module says less.
-    """
-    sides = [side[0] for side in (rule.pattern, rule.template) if len(side) == 1]
-    branches = [side.children for side in sides if isinstance(side, Branch) and len(side.children) > 2]
-    ends = {tuple(getattr(one, "name", "") for one in children[2:]) for children in branches}
-    if len(branches) < 2 or len(ends) > 1 or variables(branches[0][:1]):
-        return False
-    old, new = ([one.text for one in items(children[:1]) if isinstance(one, Leaf)] for children in branches)
-    is_class = len(old) == 1 and old[0][:1].isupper() and old[0] in new[:1] and new[-2:] == ["(", ")"]
-    is_path = "::" in new and new[-len(old) :] == old
-    is_field = len(old) > 2 and old[0] in SELF and new[: len(old)] != old
-    return old != new and (is_class or is_path or is_field)
-
-
-def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
-    """Return a reason if another keyword would mean another thing at a place."""
-    gone, come, _ = changed_words(rule)
-    if traits_of(rule.language).is_script and come & {"const", "let"} and gone & {"let", "var"}:
-        word = "var" if "var" in gone else "let"
-        return _other_variable(word, "const" if "const" in come else "let", match.nodes[0], names_of(scopes.syntax))
-    if "static" in come and rule.language == "php" and match.nodes[0].kind in CLOSURES:
-        return "`$this` is used here" if any(leaf.text == "this" for leaf in match.nodes[0].leaves()) else None
-    if ("public" in gone and traits_of(rule.language).hides) or "private" in come:
-        return _overriding(match.nodes[0])
-    has_words = any(isinstance(item, Hole) and item.words for item in items(rule.pattern))
-    called = match.nodes[0].children[0] if has_words else None
-    if called is not None and names_of(scopes.syntax).resolved(called) is not None:
-        return f"`{called.text}` is a function of its own here"
-    if come & {"nullptr", "std"} and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
-        return f"C, which has no `{min(come & {'nullptr', 'std'})}`, reads this file too"
-    return None
-
-
-def _overriding(node: Node) -> str | None:
-    """Return a reason if a node is the header of a method that overrides another one: it must be as visible."""
-    method = next((one for one in (node, *node.ancestors()) if one.kind.startswith("method_")), None)
-    header = [child for child in method.children if child.field != "body"] if method is not None else []
-    words = {leaf.text.lower() for child in header for leaf in child.leaves()}
-    return "it overrides a method, which is as visible as before" if "override" in words else None
-
-
-def _other_variable(word: str, new: str, top: Node, names: Names) -> str | None:
-    """Return a reason if a `let` or `var` of JavaScript that becomes another keyword would be another variable."""
-    is_constant = new == "const"
-    for holder in (inner_parent(top), *top.walk()):
-        if not any(child.text == word for child in holder.children):
-            continue
-        for one in [child for child in holder.children if child.kind == "variable_declarator"] or [holder]:
-            if one is not holder and one.child("value") is None and (is_constant or _is_in_loop(holder)):
-                return "it has no value here"
-            name = one.child("name") or one.child("left")
-            for leaf in name.leaves() if name is not None else ():
-                known = names.declared(leaf.text).get(leaf.start)
-                if is_constant and (is_set_again(known, names) if known is not None else leaf.kind == "identifier"):
-                    return f"`{leaf.text}` is set again here"
-                if word == "var" and known is not None and _leaves_its_block(known, one, names):
-                    return f"`{leaf.text}` is used outside of its block, or before it is set"
-    return None
-
-
-def _is_in_loop(node: Node) -> bool:
-    around = itertools.takewhile(lambda one: not is_function(one), node.ancestors())
-    return any(one.kind.startswith(("for_", "while_", "do_")) for one in around)
-
-
-def _leaves_its_block(known: Declaration, declarator: Node, names: Names) -> bool:
-    """Return whether code beside the rest of its block knows a `var`, or another `var` of its function is the same."""
-    function = next((one for one in known.leaf.ancestors() if is_function(one)), names.syntax.root)
-    declared = names.declared(known.leaf.text)
-    for leaf in names.leaves(known.leaf.text):
-        is_around = function.start <= leaf.start < function.end
-        if leaf is known.leaf or not is_around or is_member(leaf) or is_string_content(leaf):
-            continue
-        is_inside = known.scope.start <= leaf.start < known.scope.end
-        is_own = next((one for one in leaf.ancestors() if is_function(one)), names.syntax.root) is function
-        if leaf.start in declared:
-            other = declared[leaf.start]
-            if is_own and (is_inside or known.leaf.start in range(other.scope.start, other.scope.end)):
-                return True
-        elif is_inside and (leaf.start > declarator.end or (leaf.start > declarator.start and not is_own)):
-            continue
-        elif (found := names.resolved(leaf)) is None or found.leaf is known.leaf or found.scope.start <= function.start:
-            return True
-    return False
 
 
 def _is_same_list(old: Node, new: Node) -> bool:

@@ -142,6 +142,17 @@ def test_a_qualifier_that_another_file_does_not_know_is_doubtful_or_named() -> N
     assert (len(edit.edits), edit.unknown) == (1, ("ft",))
 
 
+@pytest.mark.parametrize("language", ["python", "typescript"])
+def test_a_file_that_imports_only_other_names_of_the_module_follows_too(language: str) -> None:
+    line = {
+        "python": "from .kinds import Call\nx = f(Call)\n",
+        "typescript": "import { Call } from './kinds';\nf(Call);\n",
+    }[language]
+    other = line.replace("Call", "Other")
+    edit = sure_edit(language, other, (line, line.replace("f(Call", "f(kinds.Call")))
+    assert edit.applied(other) == other.replace("f(Other", "f(kinds.Other")
+
+
 @pytest.mark.parametrize(
     ("language", "text", "old", "new"),
     [

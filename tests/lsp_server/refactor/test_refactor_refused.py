@@ -1,7 +1,7 @@
 """What an edit must not break, what is no example, and what does not refuse one."""
 
 import pytest
-from support.refactor_case import edit_of, reasons
+from support.refactor_case import edit_of, reasons, sure_edit
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.example import Example, NoRule
@@ -75,3 +75,46 @@ def test_a_long_rule_is_cut_in_the_listing() -> None:
     long = ", ".join(f"value_{number}" for number in range(60))
     (rule,) = learn([Example(f"load({long})\n", f"read({long})\n")], language_for("python", "")).rules
     assert len(described(rule)) < 700
+
+
+INSTANCES = {
+    "python": ("class A:\n    def f(self): CALL(x)\n", "self.",
+               "class B:\n    def f(self): g(lambda: CALL(y))\n", "@s\ndef g(): CALL(z)\n"),
+    "rust": ("impl A { fn f(&self) { CALL(x); } }\n", "self.",
+             "impl B { fn f(&self) { g(|| CALL(y)); } }\n", "impl C { fn f() { CALL(z); } }\n"),
+    "php": ("<?php\nclass A { function f() { CALL($x); } }\n", "$this->",
+            "<?php\nclass B { function f() { g(function () { CALL($y); }); } }\n",
+            "<?php\nclass C { static function f() { CALL($z); } }\n"),
+    "javascript": ("class A { f() { CALL(x); } }\n", "this.",
+                   "class B { f() { g(() => CALL(y)); } }\n", "const f = () => { CALL(z); };\n"),
+    "java": ("class A { void f() { CALL(x); } }\n", "this.",
+             "class B { void f() { g(() -> CALL(y)); } }\n", "class C { static void f() { CALL(z); } }\n"),
+    "csharp": ("class A { void F() { CALL(x); } }\n", "this.",
+               "class B { void F() { G(() => CALL(y)); } }\n", "class C { static void F() { CALL(z); } }\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("language", "receiver", "around"),
+    [
+        ("php", "self::", ("<?php\nclass A { static function f() { ", "} }\n", "<?php\nfunction g() { ", "}\n")),
+        ("rust", "Self::", ("impl A { fn f() { ", "} }\n", "fn g() { ", "}\n")),
+    ],
+)
+def test_a_class_is_named_by_self_only_inside_of_one(language: str, receiver: str, around: tuple[str, ...]) -> None:
+    start, end, outside, last = around
+    example = (f"{start}read_all(1); {end}", f"{start}{receiver}read_all(1); {end}")
+    inside, text = f"{start}read_all(2); {end}", f"{outside}read_all(2); {last}"
+    assert sure_edit(language, inside, example).applied(inside) == inside.replace("read_all", f"{receiver}read_all")
+    assert reasons(sure_edit(language, text, example)) == [f"the edit adds `{receiver[:-2]}`, and there is none here"]
+
+
+@pytest.mark.parametrize("language", INSTANCES)
+def test_an_object_of_its_own_is_named_only_where_code_has_one(language: str) -> None:
+    example, receiver, has_one, has_none = INSTANCES[language]
+    before, after, text = (one.replace("CALL", "read_all") for one in (example, example, has_one))
+    after = after.replace("read_all", f"{receiver}read_all")
+    assert sure_edit(language, text, (before, after)).applied(text) == text.replace("read_all", f"{receiver}read_all")
+    refused = sure_edit(language, has_none.replace("CALL", "read_all"), (before, after))
+    assert refused.edits == ()
+    assert reasons(refused) == [f"the edit adds `{receiver.strip('$.->')}`, and there is none here"]

@@ -53,6 +53,18 @@ def test_the_widest_form_of_an_edit_is_made_where_it_is_asked_for(kind: str) -> 
     assert rewrite(rules, "file", text, language, beside=Beside(wide="all")).applied(text) == text.replace(old, new)
 
 
+@pytest.mark.parametrize(
+    ("language", "around"), [("python", "ASSERT\n"), ("java", "class A { void f() { ASSERT; } }\n")]
+)
+def test_whatever_is_asserted_becomes_what_one_assertion_became(language: str, around: str) -> None:
+    before, after, text, changed = (
+        around.replace("ASSERT", one) for one in ("assert a[1] > b", "check(a[1] > b)", "assert f(c)", "check(f(c))")
+    )
+    assert sure_edit(language, text, (before, after)).applied(text) == changed
+    said = around.replace("ASSERT", "assert f(c), d" if language == "python" else "assert f(c) : d")
+    assert sure_edit(language, said, (before, after)).edits == ()
+
+
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 def test_one_var_says_that_its_function_is_meant(language: str) -> None:
     before = "function f() { var a = g(1); var b = 2; }\nfunction h() { var c = 3; }\n"
