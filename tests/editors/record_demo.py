@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))  # First: tests has a folder named engine too.
 
 from moving_picture import Frame, animated_svg
 from neovim import PROGRAM, ROOT, Setup, environment, write_init

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))  # First: tests has a folder named engine too.
 
 from moving_picture import animated_svg
 from neovim import PROGRAM, ROOT, Setup, environment, write_init
@@ -36,12 +37,21 @@ class Stations:
 
     def near(self, place):
         return requests.get(self.url + place)
+
+    def send(self, name, report):
+        return requests.post(f"{self.url}/stations/{name}", report)
 '''
 FORECAST = """import requests
 
 
 def tomorrow(url, city):
     return requests.get(url + city).json()
+"""
+VENDORED = """import requests
+
+
+def ping(url):
+    return requests.get(url).ok
 """
 FAKE = """class Requests:
     def get(self, url):
@@ -57,7 +67,8 @@ READ_S = 1.0
 
 def take(home: Path, keys: Callable[[Screen], None], name: str, title: str) -> None:
     """Change the first call of requests.get by hand in Neovim, press `keys`, and save what was recorded."""
-    repository(home / "weather", {"stations.py": STATIONS, "forecast.py": FORECAST, "tests/fake.py": FAKE})
+    files = {"stations.py": STATIONS, "forecast.py": FORECAST, "tests/fake.py": FAKE, "vendor/ping.py": VENDORED}
+    repository(home / "weather", files)
     init = write_init(home / "home", Setup({"settings": {"model": "embedded"}}, extra=LUA.replace("%f", "%t")))
     command = ["sh", "-c", f"cd {home / 'weather'} && exec {PROGRAM} -u {init} stations.py"]
     screen = Screen(home, command, environment(home / "home", Setup({})))
@@ -78,9 +89,11 @@ def take(home: Path, keys: Callable[[Screen], None], name: str, title: str) -> N
 
 def preview(screen: Screen) -> None:
     screen.type(":Midspan repeat\n")
-    screen.wait_for(lambda: any("left out" in line for line in screen.plain()), "no preview opens")
-    screen.type("14G ")
-    screen.wait_for(lambda: any("[ ]" in line for line in screen.plain()), "no tick goes")
+    screen.wait_for(lambda: any("tick, a all" in line for line in screen.plain()), "no preview opens")
+    screen.type(":only\n")
+    screen.wait_for(lambda: any("left out" in line for line in screen.plain()), "the preview does not fit")
+    screen.type("9G ")
+    screen.wait_for(lambda: any(line.startswith("[ ] stations.py:19") for line in screen.plain()), "no tick goes")
     screen.record()
     time.sleep(READ_S)
 
@@ -105,7 +118,10 @@ def main() -> None:
     if not PROGRAM.exists():
         sys.exit("Neovim is not here: make editors-neovim")
     for name in sys.argv[1:] or ["preview", "next-edit"]:
-        with tempfile.TemporaryDirectory() as folder, engine_home(Path(folder) / "run", Path("embedded")):
+        with (
+            tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+            engine_home(Path(folder) / "run", Path("embedded")),
+        ):
             os.environ["MIDSPAN_DATA_DIR"] = str(Path(folder) / "data")
             if name == "preview":
                 take(Path(folder), preview, "preview-neovim.svg", "An edit to repeat in Neovim: :Midspan repeat")

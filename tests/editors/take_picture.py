@@ -5,7 +5,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))  # First: tests has a folder named engine too.
 
 from code_server import EXTENSION, CodeServer, package_extension, what_is_missing
 from support.lsp_editor import engine_home
@@ -38,7 +39,10 @@ def main() -> None:
         sys.exit(missing)
     model = sys.argv[1] if len(sys.argv) > 1 else "embedded"
     picture = EXTENSION / "images" / "suggestion.png"
-    with tempfile.TemporaryDirectory() as folder, engine_home(Path(folder) / "run", Path(model)):
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        engine_home(Path(folder) / "run", Path(model)),
+    ):
         program = str(Path(sys.executable).parent / "midspan-lsp")
         os.environ["MIDSPAN_DATA_DIR"] = str(Path(folder) / "data")
         server = CodeServer(Path(folder) / "vscode", {"midspan.server.path": program, "midspan.model": model})

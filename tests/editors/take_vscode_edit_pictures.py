@@ -8,47 +8,18 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))  # First: tests has a folder named engine too.
 
 from code_server import EXTENSION, CodeServer, package_extension, what_is_missing
 from PIL import Image
 from support.lsp_editor import engine_home
+from take_edit_pictures import EDIT, FAKE, FORECAST, STATIONS, VENDORED
 from workbench import Workbench, eventually
 
-PATHS = '''"""Where the settings of a user are."""
-
-import os
-from pathlib import Path
-
-
-def settings(home: str) -> Path:
-    return |Path(os.path.join(home, "settings.toml"))
-
-
-def cache(home: str) -> Path:
-    return Path(os.path.join(home, ".cache"))
-
-
-def log(home: str, name: str) -> Path:
-    return Path(os.path.join(home, f"{name}.log"))
-'''
+OTHERS = {"forecast.py": FORECAST, "tests/fake.py": FAKE, "vendor/ping.py": VENDORED}
 # The rows of the window that the picture shows.
 TOP, BOTTOM = 36, {"preview": 600, "next-edit": 420}
-TYPED = 'Path(home) / "settings.toml"'
-REPORTS = '''"""Reports as files."""
-
-import os
-from pathlib import Path
-
-
-def report(folder: str, number: int) -> str:
-    path = Path(os.path.join(folder, f"report-{number}.md"))
-    return path.read_text()
-
-
-def summary(folder: str, Path: type) -> object:
-    return Path(os.path.join(folder, "summary.md"))
-'''
 
 
 def preview(window: Workbench) -> None:
@@ -71,13 +42,14 @@ def take(name: str, home: Path) -> None:
     try:
         server.start(package_extension())
         window = Workbench(server)
-        window.open_window("reports.py")
+        window.open_window("forecast.py")
         server.configure({"editor.inlineSuggest.enabled": False, "editor.lightbulb.enabled": "off"})
-        (server.folder / "reports.py").write_text(REPORTS)
-        window.open("paths.py", PATHS)
+        for path, text in OTHERS.items():
+            (server.folder / path).parent.mkdir(exist_ok=True)
+            (server.folder / path).write_text(text)
+        window.open("stations.py", STATIONS.replace('/stations")', '/stations"|)', 1))
         window.press("Control+B")
-        window.press("Shift+End")
-        window.type(TYPED)
+        window.type(EDIT)
         {"preview": preview, "next-edit": next_edit}[name](window)
         window.screenshot(home / "window.png")
     finally:
@@ -96,7 +68,10 @@ def main() -> None:
     if missing := what_is_missing():
         sys.exit(missing)
     for name in sys.argv[1:] or ["preview", "next-edit"]:
-        with tempfile.TemporaryDirectory() as folder, engine_home(Path(folder) / "run", Path("embedded")):
+        with (
+            tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+            engine_home(Path(folder) / "run", Path("embedded")),
+        ):
             os.environ["MIDSPAN_DATA_DIR"] = str(Path(folder) / "data")
             take(name, Path(folder))
 

@@ -10,7 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))  # First: tests has a folder named engine too.
 
 from code_server import ROOT, CodeServer, package_extension, what_is_missing
 from moving_picture import Frame, animated_svg
@@ -135,7 +136,10 @@ def main() -> None:
     if missing := what_is_missing() or (None if PROGRAM.exists() else "Neovim is not here: make editors-neovim"):
         sys.exit(missing)
     for name in sys.argv[1:] or ["neovim", "vscode"]:
-        with tempfile.TemporaryDirectory() as folder, engine_home(Path(folder) / "run", Path("embedded")):
+        with (
+            tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+            engine_home(Path(folder) / "run", Path("embedded")),
+        ):
             os.environ["MIDSPAN_DATA_DIR"] = str(Path(folder) / "data")
             {"neovim": neovim, "vscode": vscode}[name](Path(folder))
 
