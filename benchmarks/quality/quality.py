@@ -166,7 +166,7 @@ def main(
     quick: Annotated[bool, typer.Option("--quick", help="A tenth of everything: checks that it runs.")] = False,
     share: Annotated[float, typer.Option(help="The share of everything to measure.")] = 1.0,
     model_name: Annotated[str, typer.Option("--model", help='"embedded", a folder, or a GGUF.')] = "embedded",
-    out: Annotated[Path, typer.Option(help="The folder for JSON, rows and plot.")] = _OUT,
+    out: Annotated[Path, typer.Option(help="The folder for JSON and rows.")] = _OUT,
 ) -> None:
     """Measure everything; print tables and the figures, write quality.json and quality.jsonl."""
     console = PlainConsole(highlight=False)
@@ -182,7 +182,7 @@ def main(
     quality = _quality(measured, model, split, (time.monotonic() - started) / 60)
     _show(quality, measured, console)
     _write(quality, measured, out)
-    console.print(f"wrote quality.json and .png, quality.jsonl and quality-timed.jsonl in {out}", soft_wrap=True)
+    console.print(f"wrote quality.json, quality.jsonl and quality-timed.jsonl in {out}", soft_wrap=True)
 
 
 async def _measure(

@@ -34,7 +34,7 @@ class Team:
         messages = await in_thread(_messages, body)
         request = messages[0]
         if len(messages) != 1 or not isinstance(request, HoleRequest):
-            raise Problem(400, "the body is not one Fill; send one")
+            raise Problem(400, "the body is not one request about a hole; send one")
         if (wrong := limit_error(request)) is not None:
             raise Problem(400, wrong)
         asked = attrs.evolve(request, workspace=_own(owner, request.workspace))

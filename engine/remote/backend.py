@@ -258,8 +258,9 @@ class RemoteBackend:
             ticket.result.set_exception(error)
         else:
             filled = task.result()
-            self._fills += 1
-            self._latencies.append(filled.ms.total)
+            if not isinstance(ticket.request, Read):
+                self._fills += 1
+                self._latencies.append(filled.ms.total)
             if ticket.on_progress is not None:
                 ticket.on_progress(Progress(filled.id, 1, list(filled.candidates[0].tokens)))
             ticket.result.set_result(filled)

@@ -43,17 +43,18 @@ class ScheduledTicket(Ticket):
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether a user waits for the answer, or only may do so soon."""
+        """Whether a user waits for the answer. For a fill ahead one only may, soon."""
         return isinstance(self.request, Fill) and not self.request.ahead
 
 
 def unfilled(ticket: ScheduledTicket, default: RuleName, now: float) -> Filled:
     """Return the answer to a request whose time is over before it began: an empty text. now: a perf_counter."""
     asked = ticket.request.rule if isinstance(ticket.request, Fill) else "default"
+    is_read = isinstance(ticket.request, Read)
     waited = round((now - ticket.submitted) * 1000, 3)
     return Filled(
         id=ticket.request.id,
-        candidates=[Candidate("", [], [], "deadline", end_confidence=0.0)],
+        candidates=[] if is_read else [Candidate("", [], [], "deadline", end_confidence=0.0)],
         steps=0,
         rule=default if asked == "default" else asked,
         context_tokens=0,

@@ -5,7 +5,7 @@ import time
 from engine.errors import ModelError
 from engine.fill.denoise import Scoring
 from engine.fill.draft_planner import PassTimer
-from engine.fill.interface import Bounds, Filling, FillTask, Model, Pass
+from engine.fill.interface import Bounds, Filling, FillTask, Pass
 from engine.fill.sampler import PassResult, Sampler
 from engine.fill.stream import StreamModel
 from engine.protocol.messages import Filled, Progress
@@ -42,22 +42,19 @@ class ReadJob(Job):
         return self.hole.answer([], 0, self.hole.model.default.rule)
 
 
-def scoring_model(model: Model) -> StreamModel:
-    """Return a model that can say how likely a text is. Raises ModelError for one that cannot."""
-    if isinstance(model, StreamModel) and model.info.canvas_tokens:
-        return model
-    raise ModelError(f"{model.info.name} cannot say how likely a text is; the embedded model can")
-
-
 class ScoreJob(FillingJob):
     """Says how likely the text of a hole is."""
 
     def __init__(self, hole: OpenHole, text: str) -> None:
+        """Raises ModelError for a model that cannot say it."""
         super().__init__(hole)
-        self._text = text
+        model = hole.model
+        if not (isinstance(model, StreamModel) and model.info.canvas_tokens):
+            raise ModelError(f"{model.info.name} cannot say how likely a text is; the embedded model can")
+        self._model, self._text = model, text
 
     def _first(self) -> Filling:
-        hole, model = self.hole, scoring_model(self.hole.model)
+        hole, model = self.hole, self._model
         tokens = model.tokenizer.encode(hole.layout.typed + self._text, add_special_tokens=False).ids
         bounds = Bounds(hole.request.extent, hole.request.max_tokens)
         return Scoring(model, FillTask(hole.context, hole.layout, bounds, Sampler(), model.default), tokens)

@@ -3,7 +3,8 @@
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import attrs
 
@@ -88,6 +89,15 @@ class OpenHole:
                 total=self.ms,
             ),
         )
+
+    @contextmanager
+    def released_on_error(self, owner: int) -> Iterator[None]:
+        """Give the context back if what is done with the hole raises."""
+        try:
+            yield
+        except BaseException:
+            self.release(owner)
+            raise
 
     def release(self, owner: int) -> None:
         """Give the context back, cut to the hole's own tokens: nobody would ask for those of the fill again."""

@@ -39,7 +39,7 @@ from engine.schedule.fill_queue import (
     unfilled,
     urgent,
 )
-from engine.schedule.given_text import SPARED_ROWS, ReadJob, ScoreJob, scoring_model
+from engine.schedule.given_text import SPARED_ROWS, ReadJob, ScoreJob
 from engine.schedule.job import FillJob, Job, OpenHole
 from engine.schedule.warm_up import time_passes, warm_up
 
@@ -285,15 +285,14 @@ class Scheduler:
         """Return a ticket's job, begun now if it has none; None if it can't be begun."""
         if ticket.job is None and ticket.error is None:
             try:
-                ticket.job = self._job(ticket)
+                hole = OpenHole(ticket.request, self._model, self._cache, ticket.submitted, self._memories)
+                with hole.released_on_error(ticket.owner):
+                    ticket.job = self._job(ticket, hole)
             except Exception as error:
                 ticket.error = error
         return ticket.job
 
-    def _job(self, ticket: ScheduledTicket) -> Job:
-        if isinstance(ticket.request, Score):
-            scoring_model(self._model)  # Else a context would be taken for nothing.
-        hole = OpenHole(ticket.request, self._model, self._cache, ticket.submitted, self._memories)
+    def _job(self, ticket: ScheduledTicket, hole: OpenHole) -> Job:
         match ticket.request:
             case Fill() as fill:
                 most = CROWDED_TOKENS if len(self._waiting) >= MAX_BATCH else None

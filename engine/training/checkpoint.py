@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import cattrs
 import torch
+from safetensors import SafetensorError
 from torch.optim import Optimizer
 
 from engine.errors import MidspanError
@@ -101,7 +102,7 @@ def drafted(path: Path) -> Iterator[Path]:
     try:
         yield draft
         draft.replace(path)
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, SafetensorError) as error:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
         raise CheckpointError(

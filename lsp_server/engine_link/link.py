@@ -19,7 +19,7 @@ from engine.client.connection import EngineClient, EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start, stop, stop_running
 from engine.errors import EngineUnavailable, MidspanError, RemoteError, describe
 from engine.library.store import DEFAULT, chosen_model
-from engine.protocol.messages import Fill, Filled, Progress
+from engine.protocol.messages import Fill, Filled, Progress, Read
 from lsp_server.engine_link.status import IDLE, StatusBoard
 
 
@@ -215,14 +215,14 @@ class EngineLink:
         return self._client
 
     async def fill(
-        self, client: EngineClient, fill: Fill, on_progress: Callable[[Progress], None] | None = None
+        self, client: EngineClient, fill: Fill | Read, on_progress: Callable[[Progress], None] | None = None
     ) -> Filled:
-        """Fill a hole; cancelling the awaiting task cancels it in the engine. Raises MidspanError."""
+        """Fill or read a hole; cancelling the awaiting task cancels it in the engine. Raises MidspanError."""
         with self._board.filling():
             self._board.counts.asked += 1
             self._silence.begin(client)
             try:
-                filled = await client.fill(fill, on_progress)
+                filled = await (client.fill(fill, on_progress) if isinstance(fill, Fill) else client.ask(fill))
             except EngineFailure as error:
                 if error.code == RemoteError.code:  # The model's server failed; the engine itself runs.
                     self._board.show("error", str(error))

@@ -25,6 +25,11 @@ _BINDER = re.compile(
     r"|with_item|function|class|method|struct"
 )
 _KEEPS_INSTANCE = re.compile(r"^(arrow_function|lambda\w*|anonymous_\w+|closure\w*)$")
+_GIVES_INSTANCE = frozenset({"assignment_expression", "pair"})
+"""A function of JavaScript that is set as a member, or is one of an object, is called on that object."""
+_STATIC = re.compile(
+    r"^(field_declaration|static_initializer|property_declaration|public_field_definition|field_definition)$"
+)
 _HAS_METHODS = re.compile(r"class|^(impl|trait|struct|enum)_item$|^(trait|enum|interface)_declaration$")
 _VERSION = re.compile(r"^v\d+$")
 _TABLES: "WeakKeyDictionary[Syntax, ImportTable]" = WeakKeyDictionary()
@@ -294,7 +299,9 @@ def has_instance(name: str, node: Node, language: str) -> bool:
         return any(_HAS_METHODS.search(above.kind) for above in node.ancestors())
     is_parameter = language in ("python", "rust")
     for above in node.ancestors():
-        if not is_function(above):
+        if _STATIC.search(above.kind) and any(leaf.text == "static" for leaf in _header(above)):
+            return False
+        if not is_function(above) or any(_is_inside(node, child) for child in above.children if is_parameters(child)):
             continue
         if is_parameter:
             lists = [child for child in above.children if is_parameters(child)]
@@ -303,12 +310,25 @@ def has_instance(name: str, node: Node, language: str) -> bool:
             if language == "rust" and above.kind == "function_item":
                 return False
             continue
-        header = [child for child in above.children if child.field not in ("body", "return_type", "parameters")]
-        if any(leaf.text == "static" for child in header for leaf in child.leaves()):
+        if any(leaf.text == "static" for leaf in _header(above)):
             return False
         if not _KEEPS_INSTANCE.search(above.kind):
-            return language != "php" or "method" in above.kind
+            holder = above.parent.kind if above.parent is not None else ""
+            return "method" in above.kind or "constructor" in above.kind or holder in _GIVES_INSTANCE
     return not is_parameter and any(_HAS_METHODS.search(above.kind) for above in node.ancestors())
+
+
+def _header(node: Node) -> Iterator[Node]:
+    """Yield the leaves of a declaration before its value or its body."""
+    for child in node.children:
+        if child.field in ("body", "value", "declarator") or child.kind in ("block", "accessor_list", "=>", "="):
+            return
+        if child.field not in ("return_type", "parameters"):
+            yield from child.leaves()
+
+
+def _is_inside(node: Node, other: Node) -> bool:
+    return other.start <= node.start and node.end <= other.end
 
 
 def _own_leaves(scope: Node) -> Iterator[Node]:

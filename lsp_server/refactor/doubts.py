@@ -21,6 +21,7 @@ from lsp_server.refactor.grammar import (
     receiver_of,
 )
 from lsp_server.refactor.matching import Match
+from lsp_server.refactor.overrides import overrides_known
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, items, variables
 from lsp_server.refactor.rule import Rule
 from lsp_server.refactor.surroundings import PLAIN_KIND, function_around, is_redundant, other_position
@@ -107,7 +108,7 @@ def doubt_of(
     `own` are the parts of this text that are examples; None if it has none. `path` is its file's, and `has_errors` says
     that its syntax has errors.
     """
-    if rule.wide and not is_redundant(rule, match.nodes[0]):
+    if rule.wide and not (is_redundant(rule, match.nodes[0]) or overrides_known(rule, match.nodes[0])):
         return rule.wide
     if own is None and (why := _other_file(rule, match.nodes[0], path)):
         return why

@@ -5,8 +5,9 @@ others that it uses (`extern crate log;`), so all else that its imports begin wi
 became `import jakarta.mail.Part`: so did all packages of Java EE, and none of Java itself.
 """
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from lsp_server.refactor.bindings import import_statements
 from lsp_server.refactor.pattern import Leaf
@@ -17,7 +18,9 @@ SORT = "root"
 """The `sort` of these rules' Rename, whose `rivals` are the other crates that a folder knows."""
 _OWN, _FIRST = "crate", ["crate", "::"]
 _BROUGHT = frozenset({"alloc", "core", "proc_macro", "std", "test"})
-_EXTERN = re.compile(r"^[ \t]*(?:#\[\w+\][ \t]*)?(?:pub )?extern crate (\w+)(?: as (\w+))?", re.M)
+_EXTERN = re.compile(r"^[ \t]*((?:#\[[^\]\n]*\][ \t]*)*)(?:pub )?extern crate (\w+)(?: as (\w+))?", re.M)
+_PLAIN = "extern"
+"""Is with the crates of a folder that declares one for its names alone, as is needed before 2018 only."""
 _ROOTED = frozenset({_OWN, "self", "super", "::"})
 _EE = re.compile(
     r"javax\.(activation|annotation\.(PostConstruct|PreDestroy|Priority|ManagedBean|Resources?|security|sql)|batch"
@@ -50,19 +53,31 @@ def roots(rename: Rename, syntax: Syntax, path: str) -> Iterator[tuple[Node, str
         home, _, name = one.rpartition(" ")
         if home == folder or (home and folder.startswith(f"{home}/")):
             others.add(name)
+    doubt = "" if _PLAIN in others else "nothing says which crates it uses"
     for statement in import_statements(syntax.root):
         first = _root(statement, language)
         if first is not None and language != "rust" and _is_of_ee(first, statement):
             yield first, "", ""
         elif first is not None and language == "rust" and first.text not in _ROOTED | _BROUGHT | others:
-            yield first, "" if others else "nothing says which crates it uses", first.text
+            if _names_others(statement, others):
+                continue
+            yield first, doubt, first.text
 
 
 def externs(path: str, text: str, language: str) -> Iterator[str]:
     """Yield the other crates that the file `path` declares for those in its folder: the folder and a name."""
     folder = path.rpartition("/")[0]
     for match in _EXTERN.finditer(text) if language == "rust" else ():
-        yield f"{folder} {match[2] or match[1]}"
+        yield f"{folder} {match[3] or match[2]}"
+        if not match[1] and match[2] not in _BROUGHT and not text[: match.start()].rstrip().endswith("]"):
+            yield f"{folder} {_PLAIN}"
+
+
+def _names_others(statement: Node, others: Collection[str]) -> bool:
+    """Return whether a group of imports without a root has one of another crate."""
+    argument = statement.child("argument")
+    entries = argument.children if argument is not None and argument.kind == "use_list" else []
+    return any(leaf.text in others for entry in entries for leaf in itertools.islice(entry.leaves(), 1))
 
 
 def _is_of_ee(first: Node, statement: Node) -> bool:

@@ -17,12 +17,6 @@ from lsp_server.refactor.wide import sure_and_wide
 
 _LISTS = frozenset({"import_clause", "use_list", "namespace_use_group", "namespace_selectors"})
 
-_NODE = """
-    assert buffer child_process cluster crypto dns events fs http http2 https net os path perf_hooks process
-    querystring readline stream string_decoder tls tty url util v8 vm worker_threads zlib
-"""
-_OF_NODE = frozenset(_NODE.split())
-
 
 @attrs.frozen(eq=False)
 class ImportRules:
@@ -126,10 +120,7 @@ def _statement_rules(old: Node, new: Node, before: Syntax, after: Syntax, path: 
     source, target = _source(old), _source(new)
     if module != moved or source is None or target is None:
         return rules(names, others), []
-    is_of_compiler = _has(old, "require") and _has(new, "*")
-    # How a module of Node's own is imported is a choice of the compiler's options, and so of all packages.
-    is_of_compiler |= module[0].removeprefix("node:") in _OF_NODE and _has(old, "*") and not _has(new, "require")
-    if is_of_compiler and not is_relative_import(old, language):
+    if _has(old, "require") and _has(new, "*") and not is_relative_import(old, language):
         sort = "package"
         return rules([*names, source], [*others, target]), []
     return rules(names, others), rules([*names, source], [*others, target], _reason(old, [*names, source]))

@@ -46,7 +46,7 @@ _PHP_UNIT = """
     assertObjectNotHasAttribute assertRegExp assertSame assertSameSize assertStringContainsString
     assertStringContainsStringIgnoringCase assertStringEndsNotWith assertStringEndsWith assertStringEqualsFile
     assertStringMatchesFormat assertStringMatchesFormatFile assertStringNotContainsString assertStringStartsNotWith
-    assertStringStartsWith assertThat assertTrue assertXmlFileEqualsXmlFile assertXmlStringEqualsXmlString fail
+    assertStringStartsWith assertThat assertTrue assertXmlFileEqualsXmlFile assertXmlStringEqualsXmlString
     markTestIncomplete markTestSkipped
 """
 """Static methods of its TestCase, so that `$this` before them is the class."""
@@ -58,7 +58,10 @@ _LIBRARIES = {
         "that it is a function of C's library", frozenset(_C.split()), frozenset({("", "std::")}), is_whole=False
     ),
     "rust": Library(
-        "that it is a macro that logs", frozenset(_LOGGING.split()), frozenset({("", "log::"), ("", "tracing::")})
+        "that it is a macro that logs",
+        frozenset(_LOGGING.split()),
+        frozenset({("", "log::"), ("", "tracing::")}),
+        is_whole=False,
     ),
     "php": Library(
         "that it is a static method of PHPUnit",

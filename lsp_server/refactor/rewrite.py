@@ -60,8 +60,9 @@ def may_fit(rules: Sequence[Rule], data: bytes) -> bool:
 def _patterns(rule: Rule) -> Iterator[Sequence[Pattern]]:
     """Yield the pattern of a rule, and those of what looks like its places."""
     yield rule.pattern
-    if rule.rename is not None and rule.rename.qualifier and rule.rename.module:
-        yield (Leaf("", re.findall(r"\w+", rule.rename.module)[-1], named=True),)  # its other names follow too
+    words = re.findall(r"\w+", rule.rename.module) if rule.rename is not None and rule.rename.qualifier else []
+    if words:
+        yield (Leaf("", words[-1], named=True),)  # the module's other names follow too
     for near in near_patterns(rule):
         yield (near.pattern,)
 

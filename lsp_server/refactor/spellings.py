@@ -27,10 +27,18 @@ def is_sound(rule: Rule) -> bool:
         return (gone, come) == (set(), {"as"})
     signs = list(items(rule.pattern))
     if len(signs) == 2 and getattr(signs[0], "text", "") == "assert" and isinstance(signs[1], Hole):
-        return True  # whatever is asserted is a condition
+        return _is_argument(rule, signs[1])  # whatever is asserted is a condition
     if _is_of_receiver(rule) or (_has_words(rule) and is_whole(rule.language)):
         return True
     return (frozenset(gone), frozenset(come)) in traits_of(rule.language).spellings
+
+
+def _is_argument(rule: Rule, hole: Hole) -> bool:
+    """Return whether a variable is a whole argument of the template, so that none of its code binds otherwise there."""
+    texts = [getattr(one, "text", "") for one in items(rule.template)]
+    names = [getattr(one, "name", "") for one in items(rule.template)]
+    at = names.index(hole.name) if hole.name in names else 0
+    return 0 < at < len(texts) - 1 and texts[at - 1] in ("(", ",") and texts[at + 1] in (")", ",")
 
 
 def _is_of_receiver(rule: Rule) -> bool:

@@ -141,7 +141,7 @@ _TRAITS = {
         ),
     ),
     "c": _c(),
-    "cpp": _c(spellings=_spellings(("NULL", "nullptr"), ("virtual", "override"))),
+    "cpp": _c(spellings=_spellings(("NULL", "nullptr"))),
     "php": Traits(
         ends_statements=True,
         instances=frozenset({"this", "self", "parent"}),

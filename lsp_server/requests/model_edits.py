@@ -13,7 +13,7 @@ from pathlib import PurePath
 
 import attrs
 
-from engine.client.address import remote_host_of
+from engine.client.address import remote_host_of, resolve_model
 from engine.client.connection import EngineClient
 from engine.client.launcher import EngineOptions
 from engine.errors import MidspanError
@@ -163,7 +163,7 @@ class ModelEdits:
         if model == NO_MODEL or remote_host_of(model) is not None:
             return None
         # An engine of its own gives way to the one that fills.
-        niceness = 0 if model == settings.model else NICENESS
+        niceness = 0 if resolve_model(model) == resolve_model(settings.model) else NICENESS
         return attrs.evolve(settings.engine_options, model=model, niceness=niceness)
 
     async def _ask(self, snapshot: Snapshot, options: EngineOptions) -> Verdict | None:
@@ -193,7 +193,7 @@ class ModelEdits:
     async def _read(self, client: EngineClient, fill: Fill | None) -> None:
         """Have the engine read a prompt while the user may still type on: that is the most of a rewrite's time."""
         if fill is not None:
-            await client.ask(Read.of(fill))
+            await self._link.fill(client, Read.of(fill))
 
     async def _changed(self, client: EngineClient, snapshot: Snapshot, region: Region, fill: Fill) -> Verdict | None:
         """Return the first change of a region that is to be offered."""

@@ -1,5 +1,6 @@
 """The root of one import says what those of others become: `crate::` of Rust, `jakarta` of Java."""
 
+import pytest
 from support.refactor_case import edit_of, sure_edit
 
 from lsp_server.languages.registry import language_for
@@ -18,6 +19,8 @@ FILES = {
     "a/src/log/mod.rs": "mod tests { use tree::*; use Error; }\n",
     "b/src/lib.rs": "mod log;\npub use log::Log;\nextern crate tree;\nuse tree::Oak;\n",
     "c/src/lib.rs": "use anyhow::Error;\n",
+    "d/src/lib.rs": "#[macro_use(info)] extern crate log;\nextern crate alloc;\nuse serde::Serialize;\n",
+    "e/src/lib.rs": "#[cfg(test)] extern crate quick;\nextern crate ox;\nuse {ox::Horn, Error};\nuse quick::Gen;\n",
 }
 
 
@@ -40,9 +43,14 @@ def test_each_folder_has_other_crates() -> None:
     assert changed("b/src/lib.rs") == FILES["b/src/lib.rs"].replace("pub use log", "pub use crate::log")
 
 
-def test_a_crate_that_declares_no_other_may_import_some() -> None:
-    edit = rewrite(learned(), "c/src/lib.rs", FILES["c/src/lib.rs"], language_for("rust", ""), beside=SURE)
+@pytest.mark.parametrize("path", ["c/src/lib.rs", "d/src/lib.rs"])
+def test_a_crate_that_declares_none_for_its_names_may_be_of_a_later_edition(path: str) -> None:
+    edit = rewrite(learned(), path, FILES[path], language_for("rust", ""), beside=SURE)
     assert [one.phrase for one in edit.left_out] == ["doubtful: nothing says which crates it uses"]
+
+
+def test_a_crate_that_a_test_or_a_group_has_stays() -> None:
+    assert changed("e/src/lib.rs") == FILES["e/src/lib.rs"]
 
 
 def test_an_import_that_does_more_than_begin_at_the_crate_is_of_its_module_alone() -> None:

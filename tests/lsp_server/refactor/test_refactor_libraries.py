@@ -8,26 +8,23 @@ ASSERTED = "<?php\n$this->assertSame(1, $b);\n"
 
 
 @pytest.mark.parametrize("crate", ["log", "tracing"])
-def test_the_crate_of_one_macro_that_logs_comes_before_the_others(crate: str) -> None:
-    text = 'fn g() { warn!("a"); error!("b"); println!("c"); }\n'
+def test_the_crate_of_one_macro_that_logs_may_be_meant_for_it_alone(crate: str) -> None:
+    text = 'fn g() { warn!("a"); println!("c"); }\n'
     edit = sure_edit("rust", text, (LOGGED, LOGGED.replace("debug", f"{crate}::debug")))
-    assert edit.applied(text) == text.replace("warn!", f"{crate}::warn!").replace("error!", f"{crate}::error!")
+    assert reasons(edit) == ["wide: only that it is a macro that logs is as in the example"]
 
 
 def test_a_macro_of_another_crate_or_of_the_file_gets_no_crate() -> None:
     text = "use tracing::info;\nmacro_rules! trace { () => {} }\nfn g() { info!(1); trace!(); }\n"
     edit = sure_edit("rust", text, (LOGGED, LOGGED.replace("debug", "log::debug")))
-    assert edit.edits == ()
-    assert reasons(edit) == ["`info` is another import here", "`trace` is a function of its own here"]
+    assert (edit.edits, reasons(edit)) == ((), [])
 
 
 @pytest.mark.parametrize("receiver", ["self::", "static::"])
 def test_what_is_before_one_assertion_of_php_unit_comes_before_the_others(receiver: str) -> None:
     text = "<?php\n$this->assertCount(2, $c);\n$this->assertOwn($c);\n$this->fail('x');\n"
     edit = sure_edit("php", text, (ASSERTED, ASSERTED.replace("$this->", receiver)))
-    assert edit.applied(text) == text.replace("$this->assertCount", f"{receiver}assertCount").replace(
-        "$this->fail", f"{receiver}fail"
-    )
+    assert edit.applied(text) == text.replace("$this->assertCount", f"{receiver}assertCount")
 
 
 def test_a_class_that_has_the_assertion_itself_may_mean_that_one() -> None:

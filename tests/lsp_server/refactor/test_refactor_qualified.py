@@ -188,3 +188,14 @@ FOLLOWING = {
 def test_the_import_of_a_qualifier_that_the_example_added_follows(language: str) -> None:
     before, after, other, changed = FOLLOWING[language]
     assert sure_edit(language, other, (before, after)).applied(other) == changed
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after"),
+    [
+        ("python", "from . import Call\nf(Call)\n", "from . import kinds\nf(kinds.Call)\n"),
+        ("typescript", "import { Call } from '.';\nf(Call);\n", "import * as kinds from '.';\nf(kinds.Call);\n"),
+    ],
+)
+def test_a_module_without_a_name_brings_no_other_files_along(language: str, before: str, after: str) -> None:
+    assert sure_edit(language, "g(Call)\n", (before, after)).edits == ()

@@ -118,3 +118,33 @@ def test_an_object_of_its_own_is_named_only_where_code_has_one(language: str) ->
     refused = sure_edit(language, has_none.replace("CALL", "read_all"), (before, after))
     assert refused.edits == ()
     assert reasons(refused) == [f"the edit adds `{receiver.strip('$.->')}`, and there is none here"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("javascript", "function g() { CALL(z); }\n"),
+        ("javascript", "items.forEach(function (one) { CALL(one); });\n"),
+        ("javascript", "class B { static x = CALL(1); }\n"),
+        ("java", "class B { static int x = CALL(1); }\n"),
+        ("java", "class B { static { CALL(2); } }\n"),
+        ("csharp", "class B { static int P => CALL(1); }\n"),
+        ("python", "class B:\n    def g(self, x=CALL(2)): pass\n"),
+    ],
+)
+def test_what_is_called_without_an_object_has_none(language: str, text: str) -> None:
+    example, receiver, _, _ = INSTANCES[language]
+    before, text = (one.replace("CALL", "read_all") for one in (example, text))
+    refused = sure_edit(language, text, (before, before.replace("read_all", f"{receiver}read_all")))
+    assert refused.edits == ()
+    assert reasons(refused) == [f"the edit adds `{receiver.strip('.')}`, and there is none here"]
+
+
+@pytest.mark.parametrize(
+    "around", ["app.read = function () { CALL };\n", "x = { f: function () { CALL } };\n", "class B { x = CALL; }\n"]
+)
+def test_a_function_that_is_set_as_a_member_has_an_object(around: str) -> None:
+    text = around.replace("CALL", "read_all(y)")
+    before = INSTANCES["javascript"][0].replace("CALL", "read_all")
+    edit = sure_edit("javascript", text, (before, before.replace("read_all", "this.read_all")))
+    assert edit.applied(text) == text.replace("read_all", "this.read_all")
