@@ -2,7 +2,7 @@
 
 Run it as `python benchmarks/latency/key_press_files.py`. It types a line of a real file into a real midspan-lsp with a
 real engine, both of which record their calls (call_recorder/), and prints the files of one key press in the order of
-their first call: of the key that passes through the most files among those, after the first two, that the
+their first call: of the key with the median number of files among those, after the first two, that the
 engine was asked for. `make lint` runs it with `--most`, the figure that was reached.
 """
 
@@ -72,7 +72,8 @@ def main(
     if not passed:
         typer.echo("no key press asked the engine; type more: --keys", err=True)
         raise typer.Exit(1)
-    press, calls = max(passed, key=lambda pair: len(files_of(pair[1])))
+    # The median: beside one of the keys the engine may do what it does in the background, such as timing its passes.
+    press, calls = sorted(passed, key=lambda pair: len(files_of(pair[1])))[len(passed) // 2]
     _print(press, calls, passed)
     if most is not None and len(files_of(calls)) > most:
         raise typer.Exit(1)
