@@ -46,7 +46,7 @@ _PHP_UNIT = """
     assertObjectNotHasAttribute assertRegExp assertSame assertSameSize assertStringContainsString
     assertStringContainsStringIgnoringCase assertStringEndsNotWith assertStringEndsWith assertStringEqualsFile
     assertStringMatchesFormat assertStringMatchesFormatFile assertStringNotContainsString assertStringStartsNotWith
-    assertStringStartsWith assertThat assertTrue assertXmlFileEqualsXmlFile assertXmlStringEqualsXmlString
+    assertStringStartsWith assertThat assertTrue assertXmlFileEqualsXmlFile assertXmlStringEqualsXmlString fail
     markTestIncomplete markTestSkipped
 """
 """Static methods of its TestCase, so that `$this` before them is the class."""

@@ -24,7 +24,9 @@ def test_a_macro_of_another_crate_or_of_the_file_gets_no_crate() -> None:
 def test_what_is_before_one_assertion_of_php_unit_comes_before_the_others(receiver: str) -> None:
     text = "<?php\n$this->assertCount(2, $c);\n$this->assertOwn($c);\n$this->fail('x');\n"
     edit = sure_edit("php", text, (ASSERTED, ASSERTED.replace("$this->", receiver)))
-    assert edit.applied(text) == text.replace("$this->assertCount", f"{receiver}assertCount")
+    assert edit.applied(text) == text.replace("$this->assertCount", f"{receiver}assertCount").replace(
+        "$this->fail", f"{receiver}fail"
+    )
 
 
 def test_a_class_that_has_the_assertion_itself_may_mean_that_one() -> None:
