@@ -98,8 +98,10 @@ def test_make_dist_leaves_what_people_install(server: CodeServer, clone: FreshCl
     }
     with zipfile.ZipFile(wheel) as file:
         names = file.namelist()
-    weights = {f"engine/weights/{path.name}" for path in (clone.folder / "engine" / "weights").iterdir()}
-    assert weights <= set(names)
+    # The card of the model is for who reads the repository; its licence comes along.
+    files = {path.name for path in (clone.folder / "engine" / "weights").iterdir()} - {"README.md"}
+    assert {f"engine/weights/{name}" for name in files} <= set(names)
+    assert {"LICENSE", "NOTICE"} <= {name.rpartition("/licenses/")[2] for name in names}
     assert "engine/cli/setup/neovim/lua/midspan/init.lua" in names
     assert any(name.startswith("engine/models/embedded/_kernel") for name in names)
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/", "editors/"))]
