@@ -108,7 +108,7 @@ def doubt_of(
     `own` are the parts of this text that are examples; None if it has none. `path` is its file's, and `has_errors` says
     that its syntax has errors.
     """
-    if rule.wide and not (is_redundant(rule, match.nodes[0]) or overrides_known(rule, match.nodes[0])):
+    if rule.wide and not (is_redundant(rule, match.nodes[0]) or overrides_known(rule, match.nodes[0], scopes.syntax)):
         return rule.wide
     if own is None and (why := _other_file(rule, match.nodes[0], path)):
         return why

@@ -1,14 +1,18 @@
 """Methods of C++ that override another one: `virtual void f();` became `void f() override;`, and so do the others."""
 
+from weakref import WeakKeyDictionary
+
 from lsp_server.refactor.difference import Change
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Tail
 from lsp_server.refactor.rule import Rule
-from lsp_server.refactor.syntax import Node
+from lsp_server.refactor.syntax import Node, Syntax
 
 _VIRTUAL, _OVERRIDE = Leaf("virtual", "virtual", named=False), Leaf("override", "override", named=False, gap=" ")
 _HEADER = Tail("WT", " ", " ")
 _BODY = Hole("W1", frozenset({"compound_statement", "default_method_clause"}), gap=" ")
 _WIDE = "only `virtual` is as in the example"
+_VIRTUALS = frozenset({"virtual", "override"})
+_METHODS: "WeakKeyDictionary[Syntax, dict[str, set[str]]]" = WeakKeyDictionary()
 _CLASSES = frozenset({"class_specifier", "struct_specifier"})
 
 
@@ -29,23 +33,28 @@ def override_rules(change: Change, language: str, path: str) -> tuple[Rule, ...]
     return tuple(rules)
 
 
-def overrides_known(rule: Rule, node: Node) -> bool:
+def overrides_known(rule: Rule, node: Node, syntax: Syntax) -> bool:
     """Return whether the rule of a method that overrides another is at one that does: a base in the file has it."""
     if rule.wide != _WIDE:
         return False
     own = next((one for one in node.ancestors() if one.kind in _CLASSES), None)
     clause = next((one for one in own.children if one.kind == "base_class_clause"), None) if own is not None else None
-    bases = {leaf.text for leaf in clause.leaves() if leaf.named} if clause is not None else set()
-    *_, root = node.ancestors()
-    for other in root.walk():
-        name = other.child("name") if other.kind in _CLASSES else None
-        body = other.child("body") if name is not None and name.text in bases else None
-        for member in body.children if body is not None else ():
-            if _method(member) == _method(node) and any(
-                leaf.text in ("virtual", "override") for leaf in member.leaves()
-            ):
-                return True
-    return False
+    bases = [leaf.text for leaf in clause.leaves() if leaf.named] if clause is not None else []
+    methods = _virtual_methods(syntax)
+    return any(_method(node) in methods.get(base, ()) for base in bases)
+
+
+def _virtual_methods(syntax: Syntax) -> dict[str, set[str]]:
+    """Return the names of the virtual methods that the classes of a file declare, by the class."""
+    known = _METHODS.get(syntax)
+    if known is None:
+        known = _METHODS[syntax] = {}
+        for one in syntax.root.walk():
+            name, body = (one.child("name"), one.child("body")) if one.kind in _CLASSES else (None, None)
+            if name is not None and body is not None:
+                virtual = (each for each in body.children if _VIRTUALS & {leaf.text for leaf in each.leaves()})
+                known.setdefault(name.text, set()).update(filter(None, map(_method, virtual)))
+    return known
 
 
 def _method(member: Node) -> str:
