@@ -54,13 +54,14 @@ def roots(rename: Rename, syntax: Syntax, path: str) -> Iterator[tuple[Node, str
         if home == folder or (home and folder.startswith(f"{home}/")):
             others.add(name)
     doubt = "" if _PLAIN in others else "nothing says which crates it uses"
+    known = _ROOTED | _BROUGHT | others
     for statement in import_statements(syntax.root):
         first = _root(statement, language)
-        if first is not None and language != "rust" and _is_of_ee(first, statement):
+        if first is None:
+            continue
+        if language != "rust" and _is_of_ee(first, statement):
             yield first, "", ""
-        elif first is not None and language == "rust" and first.text not in _ROOTED | _BROUGHT | others:
-            if _names_others(statement, others):
-                continue
+        elif language == "rust" and first.text not in known and not _names_others(statement, others):
             yield first, doubt, first.text
 
 

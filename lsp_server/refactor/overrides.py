@@ -37,11 +37,15 @@ def overrides_known(rule: Rule, node: Node, syntax: Syntax) -> bool:
     """Return whether the rule of a method that overrides another is at one that does: a base in the file has it."""
     if rule.wide != _WIDE:
         return False
-    own = next((one for one in node.ancestors() if one.kind in _CLASSES), None)
-    clause = next((one for one in own.children if one.kind == "base_class_clause"), None) if own is not None else None
-    bases = [leaf.text for leaf in clause.leaves() if leaf.named] if clause is not None else []
-    methods = _virtual_methods(syntax)
-    return any(_method(node) in methods.get(base, ()) for base in bases)
+    clause, method, methods = _bases(node), _method(node), _virtual_methods(syntax)
+    return clause is not None and any(method in methods.get(leaf.text, ()) for leaf in clause.leaves() if leaf.named)
+
+
+def _bases(node: Node) -> Node | None:
+    """Return the clause that names the bases of the class around a node."""
+    around = next((one for one in node.ancestors() if one.kind in _CLASSES), None)
+    children = around.children if around is not None else []
+    return next((one for one in children if one.kind == "base_class_clause"), None)
 
 
 def _virtual_methods(syntax: Syntax) -> dict[str, set[str]]:
@@ -66,13 +70,12 @@ def _method(member: Node) -> str:
 
 def overrides_nothing(node: Node) -> str | None:
     """Return a reason if a method overrides no other one, as far as its class says, or says already that it does."""
-    around = next((one for one in node.ancestors() if one.kind in _CLASSES), None)
-    if around is None or not any(child.kind == "base_class_clause" for child in around.children):
+    if _bases(node) is None:
         return "its class has no base, whose method it could override"
     header = [leaf.text for child in node.children if child.field != "body" for leaf in child.leaves()]
     if sum(child.field == "declarator" for child in node.children) > 1:
         return "it declares several methods"
-    said = next((word for word in ("override", "final") if word in header), "")
-    return (
-        f"it is `{said}` already" if said else "it has no body to override with" if header[-2:] == ["=", "0"] else None
-    )
+    for word in ("override", "final"):
+        if word in header:
+            return f"it is `{word}` already"
+    return "it has no body to override with" if header[-2:] == ["=", "0"] else None
