@@ -197,8 +197,7 @@ def test_a_file_that_changed_meanwhile_is_told_and_computed_again(vscode: Workbe
     refused = "app.py has changed since its places were found; run the action again"
     eventually(lambda: vscode.texts_in_webview(".warning") == [f"{refused}Compute Again"], "what the server says")
     assert saved(vscode)["more.py"] == MORE
-    vscode.press("Control+1")
-    eventually(lambda: vscode.texts(".editor-instance .monaco-editor.focused"), "the editor focused")
+    vscode.focus_editor()
     vscode.press("Backspace")
     eventually(lambda: vscode.texts(".tab.dirty"), "the change taken back")
     vscode.ask("webviewClick", selector=".again")

@@ -62,6 +62,9 @@ def kept_on_failure(window: Workbench, request: pytest.FixtureRequest) -> Iterat
     failed = request.session.testsfailed
     try:
         yield window
+    except AssertionError:
+        window.keep(OUT / request.node.name)
+        raise
     finally:
         if request.session.testsfailed > failed:
             window.keep(OUT / request.node.name)

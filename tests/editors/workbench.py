@@ -62,9 +62,18 @@ class Workbench(Driver):
         """Open a file of the workspace by a double click, and press no key."""
         row = f'.explorer-folders-view .monaco-list-row[aria-label^="{name}"]'
         eventually(lambda: self.texts(row), f"{name} in the explorer")
-        self.ask("doubleClick", selector=row)
-        eventually(lambda: self.texts(f'.tab.active[data-resource-name="{name}"]'), f"{name} open")
-        eventually(lambda: self.texts(".editor-instance .monaco-editor.focused"), "the editor focused")
+        tab = f'.tab.active[data-resource-name="{name}"]'
+        self._again_until(
+            lambda: self.ask("doubleClick", selector=row), lambda: bool(self.texts(tab)), f"{name} open"
+        )
+        eventually(self._is_focused, "the editor focused")
+
+    def focus_editor(self) -> None:
+        """Take the keys from a preview back to the editor beside it."""
+        self._again_until(lambda: self.press("Control+1"), self._is_focused, "the editor focused")
+
+    def _is_focused(self) -> bool:
+        return bool(self.texts(".editor-instance .monaco-editor.focused"))
 
     def type(self, text: str) -> None:
         self.ask("type", text=text, delay=30)
@@ -151,7 +160,7 @@ class Workbench(Driver):
 
     def _again_until(self, act: Callable[[], None], look: Callable[[], bool], what: str) -> None:
         """Act until `look` is true, again every ten seconds: VS Code may lose a command after an undo of several files,
-        and a key while a preview closes."""
+        a key while a preview changes or closes, and a click while the explorer is drawn anew."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             act()
