@@ -63,9 +63,7 @@ class Workbench(Driver):
         row = f'.explorer-folders-view .monaco-list-row[aria-label^="{name}"]'
         eventually(lambda: self.texts(row), f"{name} in the explorer")
         tab = f'.tab.active[data-resource-name="{name}"]'
-        self._again_until(
-            lambda: self.ask("doubleClick", selector=row), lambda: bool(self.texts(tab)), f"{name} open"
-        )
+        self._again_until(lambda: self.ask("doubleClick", selector=row), lambda: bool(self.texts(tab)), f"{name} open")
         eventually(self._is_focused, "the editor focused")
 
     def focus_editor(self) -> None:
