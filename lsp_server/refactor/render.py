@@ -180,7 +180,7 @@ class _Rendering:
         closing = template[left + 2] if left + 2 < len(template) else None
         is_one = isinstance(closing, Leaf) and closing.text in CLOSING and left + 2 not in aligned
         opening = template[left]
-        opens = isinstance(opening, Leaf) and opening.text in OPENING
+        opens = isinstance(opening, Leaf) and opening.text in OPENING and not isinstance(template[left + 1], Rest)
         return opens and is_one and not self._file.syntax.text(*gap).strip()
 
     def _line_start(self, left: int, gap: str) -> str:
@@ -200,6 +200,8 @@ class _Rendering:
             and not any(bound.nodes for bound in bounds[one + 1 : other])
         ):
             return bounds[one].end, bounds[other].start
+        if other is not None and self._begins_same_list(left, right, other):
+            return self._before(other), bounds[other].start
         example = self._example_gap(left, right)
         if other is not None and other > 0 and self._gap_before(other) == example:
             return self._before(other), bounds[other].start
@@ -210,6 +212,12 @@ class _Rendering:
             if following is not None and not (stays and other is None) and self._gap_at(one, following) == example:
                 return bounds[one].end, bounds[following].start
         return None
+
+    def _begins_same_list(self, left: int, right: int, other: int) -> bool:
+        """Return whether all elements of a list stay, and its brackets do not: they are in the lines of the place."""
+        pattern, template = self._layout.pattern, self._layout.template
+        before = [template[left], pattern[other - 1]] if other and isinstance(template[right], Rest) else []
+        return bool(before) and all(isinstance(one, Leaf) and one.text in OPENING for one in before)
 
     def _gap_at(self, one: int, following: int) -> str:
         """Return the example's gap between two items of the pattern, without what is empty between them here."""

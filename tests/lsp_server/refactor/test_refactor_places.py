@@ -37,6 +37,28 @@ def test_a_list_with_one_element_a_line_stays_one() -> None:
 @pytest.mark.parametrize(
     ("language", "before", "after", "text", "changed"),
     [
+        ("php", "<?php\n$a = array('b', 'c');\n", "<?php\n$a = ['b', 'c'];\n",
+         "<?php\n$d = new E(array(\n    // f\n    'g' => array(\n        'h',\n    ),\n));\n",
+         "<?php\n$d = new E([\n    // f\n    'g' => [\n        'h',\n    ],\n]);\n"),
+        ("python", "a = set([b, c])\n", "a = {b, c}\n",
+         "d = set([\n    e,\n    f,\n])\n", "d = {\n    e,\n    f,\n}\n"),
+        ("javascript", "a = new Array(b, c);\n", "a = [b, c];\n",
+         "d = new Array(\n  e,\n  f\n);\n", "d = [\n  e,\n  f\n];\n"),
+        ("cpp", "A a = A(b, c);\n", "A a = A{b, c};\n", "A d = A(\n    e,\n    f);\n", "A d = A{\n    e,\n    f};\n"),
+        ("rust", "fn a() { b!(c, d); }\n", "fn a() { b![c, d]; }\n",
+         "fn e() {\n    b!(\n        f,\n        g\n    );\n}\n",
+         "fn e() {\n    b![\n        f,\n        g\n    ];\n}\n"),
+    ],
+)  # fmt: skip
+def test_a_list_that_gets_other_brackets_keeps_its_lines(
+    language: str, before: str, after: str, text: str, changed: str
+) -> None:
+    assert edit_of(language, [(before, after)], text).applied(text) == changed
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "changed"),
+    [
         ("python", "self.is_same(a, b)\n", "assert a == b\n",
          "self.is_same(load(c,\n                  [d,\n                   e]), f)\n",
          "assert load(c,\n            [d,\n             e]) == f\n"),
