@@ -10,6 +10,7 @@ from lsp_server.refactor.rule import Name
 from lsp_server.refactor.syntax import Node, Syntax
 
 _NEVER_BOUND = SELF | {"super"}
+_BEFORE_MEMBER = (".", "::")
 
 
 def free_names(nodes: Sequence[Node], sides: Sides, scopes: Scopes) -> tuple[Name, ...]:
@@ -39,9 +40,15 @@ def _constant_leaves(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> list[
 
 def _is_free(leaf: Node) -> bool:
     """Return whether a leaf is a name that something must bind."""
-    parent = leaf.parent
-    is_member = parent is not None and is_access(parent) and parent.children[0] is not leaf
-    return is_name(leaf) and leaf.text not in _NEVER_BOUND and not is_fixed_name(leaf) and not is_member
+    return is_name(leaf) and leaf.text not in _NEVER_BOUND and not is_fixed_name(leaf) and not _is_member(leaf)
+
+
+def _is_member(leaf: Node) -> bool:
+    """Return whether a leaf is the last part of `a.b` or `A::B`, which an argument of a Rust macro has as tokens."""
+    siblings = leaf.parent.children if leaf.parent is not None else ()
+    at = next((index for index, one in enumerate(siblings) if one is leaf), 0)
+    is_part = leaf.parent is not None and is_access(leaf.parent)
+    return at > 0 and (is_part or (at > 1 and siblings[at - 1].text in _BEFORE_MEMBER))
 
 
 def is_used_as_thing(leaf: Node) -> bool:
@@ -58,6 +65,16 @@ def is_used_as_thing(leaf: Node) -> bool:
             return False
         node = node.parent
     return False
+
+
+def is_type_name(leaf: Node) -> bool:
+    """Return whether a name is that of a type, of an annotation, or before a `::`."""
+    parent = leaf.parent
+    if parent is None or leaf.kind == "type_identifier":
+        return parent is not None
+    at = next(index for index, one in enumerate(parent.children) if one is leaf)
+    is_class = at + 1 < len(parent.children) and parent.children[at + 1].text == "::"
+    return is_class or parent.kind in ("annotation", "marker_annotation", "named_type")
 
 
 def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[tuple[str, Node, bool]]:

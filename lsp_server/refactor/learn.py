@@ -18,7 +18,7 @@ from lsp_server.refactor.doubts import (
     requalified,
 )
 from lsp_server.refactor.example import Example, NoRule, parsed
-from lsp_server.refactor.free_names import free_names, is_used_as_thing, names_bound, names_brought
+from lsp_server.refactor.free_names import free_names, is_type_name, is_used_as_thing, names_bound, names_brought
 from lsp_server.refactor.generalise import Sides, generalise, is_other_literal, is_prose
 from lsp_server.refactor.grammar import is_name, root_level
 from lsp_server.refactor.import_rules import ImportRules, import_rules, joined_rules
@@ -235,9 +235,14 @@ def _learn_change(
         ),
         ending=changed_ending(change.before, before, change.after, after),
     )
-    unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not is_used_as_thing(leaf))
+    unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _may_be_elsewhere(leaf, before))
     wide = _wide_rule(change, before, after, path) if has_widest else None
     return Learned(rule, sort_of(change, scopes), change.before if match is not None else (), unknown, wide)
+
+
+def _may_be_elsewhere(leaf: Node, syntax: Syntax) -> bool:
+    """Return whether a name that nothing in its file binds may be another file's, without an import."""
+    return is_used_as_thing(leaf) or (is_type_name(leaf) and not traits_of(syntax.language.id).names_all)
 
 
 def _wide_rule(change: Change, before: Syntax, after: Syntax, path: str) -> Rule | None:

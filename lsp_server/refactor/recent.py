@@ -4,6 +4,7 @@ All functions take tens of milliseconds for a long file. Call them in a Worker, 
 """
 
 import functools
+import hashlib
 from collections.abc import Collection, Sequence
 from pathlib import PurePath
 
@@ -22,9 +23,10 @@ from lsp_server.refactor.learn import Learned, Lesson, lesson, put
 from lsp_server.refactor.notation import described, with_contexts
 from lsp_server.refactor.pattern import Leaf, Pattern, items
 from lsp_server.refactor.rewrite import rewrite
-from lsp_server.refactor.rule import ImportEdit, Rule, RuleSet, has_same_sides
+from lsp_server.refactor.rule import ImportEdit, Own, Rule, RuleSet, has_same_sides
 from lsp_server.refactor.search import Found, Target
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, syntax_of
+from lsp_server.refactor.wide import sure_and_wide
 
 _MAX_RULES = 2
 _ONLY_REPEATED: frozenset[Sort] = frozenset({"value", "removal"})
@@ -49,6 +51,11 @@ class RecentRules:
     def is_rename(self) -> bool:
         """Whether the edit gave declarations other names: the places are their uses."""
         return any(rule.rename is not None for rule in self.rules.rules)
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether its last word is hardly known to be whole: a new name, or one that nothing in the file binds."""
+        return self.is_rename or any(rule.unbound for rule in self.rules.rules)
 
     @property
     def is_of_file(self) -> bool:
@@ -103,7 +110,11 @@ def former_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> R
 def _rules_of(edits: Sequence[RecentEdit], text: str, language_id: str, path: str) -> RecentRules | None:
     """Return the rules of the newest of some edits, to be applied to a text that later edits may have changed."""
     language = language_for(language_id, path)
-    return _renames(edits, text, language, path) or _recent_rules(edits, language, path)
+    return (
+        _renames(edits, text, language, path)
+        or _recent_rules(edits, language, path)
+        or _import_rules(edits, language, path)
+    )
 
 
 def _renames(edits: Sequence[RecentEdit], text: str, language: Language, path: str) -> RecentRules | None:
@@ -176,21 +187,35 @@ def places_of_files(rules: RuleSet, targets: Sequence[Target]) -> list[tuple[int
     return found
 
 
+def _import_rules(edits: Sequence[RecentEdit], language: Language, path: str) -> RecentRules | None:
+    """Return the rules of the newest edit if it changed imports alone. Where it only took some away there are none."""
+    one = _lesson(edits[-1].before, edits[-1].after, language, path) if edits else None
+    rules = tuple(rule for rule in one.import_rules.sure if rule.template) if one is not None else ()
+    if one is None or not rules:
+        return None
+    name = "; ".join(map(described, rules))
+    return RecentRules(RuleSet(language.id, rules, own=(one.own,)), name, 1, is_telling=True)
+
+
 def _recent_rules(edits: Sequence[RecentEdit], language: Language, path: str) -> RecentRules | None:
     """Return the rules of the newest edit, widened by older edits that are alike. `edits` has the newest last.
 
     There is none while the edit is unfinished, and none for an edit that only adds. Imports that an edit before or
     after it changed come along.
     """
-    lessons = [one for edit in _steps(edits) if (one := _lesson(edit.before, edit.after, language, path)) is not None]
-    if not lessons or not edits or _lesson(edits[-1].before, edits[-1].after, language, path) is None:
+    steps = _steps(edits)
+    pairs = [(edit, _lesson(edit.before, edit.after, language, path)) for edit in steps]
+    if not pairs or pairs[-1][1] is None:
         return None
+    taught = [(edit, one) for edit, one in pairs if one is not None]
+    lessons = [one for _, one in taught]
     later = ImportEdit()
     while lessons and _is_of_imports(lessons[-1]):
         later = later.joined(lessons.pop().imports)
     newest = lessons[-1] if lessons else None
     if newest is None or newest.insertions or newest.small or not 1 <= len(newest.learned) <= _MAX_RULES:
         return None
+    example = taught[len(lessons) - 1][0]
     learned, examples, imports = list(lessons[-1].learned), 1 + lessons[-1].alike, later
     for one in reversed(lessons):
         imports = imports.joined(one.imports)
@@ -202,14 +227,36 @@ def _recent_rules(edits: Sequence[RecentEdit], language: Language, path: str) ->
     sorts = {each.sort for each in learned}
     is_single = examples == 1 and (bool(sorts & _ONLY_REPEATED) or _deletes_lines(edits[-1]))
     is_telling = not is_single and "rename" not in sorts and not any(each.unknown for each in learned)
-    rules = tuple(each.rule for each in learned)
-    widest = [each.wide for each in learned if each.wide is not None and not has_same_sides(each.wide, each.rule)]
-    wide = tuple(widest) if examples == 1 else ()
+    sure, wide = _sure_and_wide(learned, lessons)
+    rules = (*(each.rule for each in learned), *sure)
     own = _own_imports(learned, imports, _syntax(edits[-1].after, language))
     if later != ImportEdit() and not {*later.added, *later.removed} & {*own.added, *own.removed}:
         return None  # the newest edit has nothing to do with the one before
-    all_rules = with_contexts(RuleSet(language.id, rules, own), language)
-    return RecentRules(all_rules, "; ".join(map(described, rules)), examples, is_telling, wide)
+    spans = _moved(newest.own.spans, steps[steps.index(example) + 1 :])
+    all_rules = RuleSet(language.id, rules, own, own=(Own(_digest(edits[-1].after), spans),))
+    names = "; ".join(map(described, rules))
+    return RecentRules(with_contexts(all_rules, language), names, examples, is_telling, wide if examples == 1 else ())
+
+
+def _sure_and_wide(learned: Sequence[Learned], lessons: Sequence[Lesson]) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
+    """Return the widest forms of what the newest lesson says that are sure, also by an older one, and the others."""
+    widest = [each.wide for each in learned if each.wide is not None and not has_same_sides(each.wide, each.rule)]
+    widest += lessons[-1].wide
+    older = [each.wide for one in lessons[:-1] for each in one.learned if each.wide is not None]
+    return sure_and_wide([*widest, *(one for one in older if any(has_same_sides(one, other) for other in widest))])
+
+
+def _moved(spans: Sequence[tuple[int, int]], later: Sequence[RecentEdit]) -> tuple[tuple[int, int], ...]:
+    """Return spans of a text, in bytes, in the text after later edits."""
+    for edit in later:
+        start = len(_bytes(edit.before[: edit.start]))
+        moved = len(_bytes(edit.after[edit.start : edit.end])) - len(_bytes(edit.before[edit.start : edit.old_end]))
+        spans = [(low + moved, high + moved) if low > start else (low, high) for low, high in spans]
+    return tuple(spans)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(_bytes(text)).hexdigest()
 
 
 def touched_parts(edits: Sequence[RecentEdit]) -> list[tuple[int, int]]:

@@ -387,7 +387,7 @@ class NextEdits:
 
 def _hold_s(recent: RecentRules, newest: RecentEdit, offset: int) -> float:
     """Return how long nothing is offered, because the word before the cursor may go on."""
-    if recent.is_rename and newest.is_behind_word(offset):
+    if recent.may_go_on and newest.is_behind_word(offset):
         return SETTLED_S
     return _HOLD_S if newest.is_in_progress(offset) else 0.0
 

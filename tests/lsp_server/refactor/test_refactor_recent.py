@@ -6,7 +6,6 @@ import pytest
 from support.typist import Typist
 
 from lsp_server.refactor.file_edit import Replacement
-from lsp_server.refactor.notation import described
 from lsp_server.refactor.recent import RecentPlaces, former_places, recent_places
 
 _PATHS = """import os
@@ -83,20 +82,103 @@ def test_an_older_edit_that_is_alike_widens_the_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "text", "old", "new", "wide"),
+    ("language", "text", "old", "new", "line"),
     [
-        ("php", "<?php\nStore::open(1);\n", "Store::", "Store::get()->", "Store::$W1$W2 → Store::get()->$W1$W2"),
-        ("php", "<?php\n$a = array(1);\n", "array(1)", "[1]", "array($$WS) → [$$WS]"),
+        ("php", "<?php\nStore::open(1);\n$x = 1;\n\nStore::drop();\n", "Store::", "Store::get()->", "Store::get()->drop();"),
+        ("php", "<?php\n$a = array(1);\n$x = 1;\n\n$b = array(2, 3);\n", "array(1)", "[1]", "$b = [2, 3];"),
+        ("javascript", "function f() {\n  let a = 1;\n  g();\n  g();\n  let b = g();\n}\n", "let a", "const a", "const b = g();"),
+        ("python", "def test(self):\n    assert a\n    b = 1\n    c = 1\n    assert b == 1\n", "assert a", "self.check(a)", "self.check(b == 1)"),
+        ("rust", "fn f() {\n    cmp::min(1, 2);\n    g();\n    g();\n    cmp::max(3, 4);\n}\n", "cmp::min", "std::cmp::min", "std::cmp::max(3, 4);"),
     ],
-)
-def test_what_one_example_for_the_command_makes_sure_is_wide_in_an_editor(
-    language: str, text: str, old: str, new: str, wide: str
+)  # fmt: skip
+def test_what_one_example_makes_sure_for_the_command_is_the_next_edit(
+    language: str, text: str, old: str, new: str, line: str
 ) -> None:
     typist = Typist(text)
     typist.replace(old, new)
-    found = recent_places(typist.edits.all, language, "file")
+    assert _lines(typist, language) == [line]
+
+
+def test_two_examples_of_one_widest_form_are_meant_for_all() -> None:
+    typist = Typist("unit.Equal(a)\n\n\nunit.Nil(b)\n\n\nf(unit.Same)\n")
+    typist.replace("unit.Equal", "proof.Equal")
+    assert _lines(typist) == []
+    typist.replace("unit.Nil", "proof.Nil")
+    assert _lines(typist) == ["f(proof.Same)"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "old", "new", "line"),
+    [
+        ("rust", "fn f() {\n    let a = Arc::new(b);\n}\n\nfn g() {\n    h(Arc::new(c));\n}\n", "Arc::new(b)", "b", "h(c);"),
+        ("python", "a = m.get(1)\n\n\n# é\n\nb = m.get(2)\n", "m.get(1)", "get(1)", "b = get(2)"),
+        ("cpp", "void f() {\n  Done(1);\n}\n\nvoid g() {\n  Done(2);\n}\n", "Done(1)", "thread->Done(1)", "thread->Done(2);"),
+        ("go", "package p\n\nfunc f() {\n\tfor x in y {\n\t}\n\ta := []byte(b)\n\tc()\n\td()\n\te := []byte(f)\n}\n", "[]byte(b)", "[]rune(b)", "e := []rune(f)"),
+    ],
+)  # fmt: skip
+def test_the_file_of_the_example_is_no_other_one(language: str, text: str, old: str, new: str, line: str) -> None:
+    typist = Typist(text)
+    typist.replace(old, new)
+    assert _lines(typist, language) == [line]
+
+
+def test_an_import_above_the_example_does_not_make_its_file_another_one() -> None:
+    typist = Typist(
+        "# é\r\nuse a::b;\r\n\r\n\r\nfn f() {\r\n    g(Arc::new(c));\r\n}\r\n\r\nfn h() {\r\n    g(Arc::new(d));\r\n}\r\n"
+    )
+    typist.replace("Arc::new(c)", "Rc::clone(c)")
+    typist.replace("use a::b;", "use a::b;\r\nuse std::rc::Rc;")
+    found = recent_places(typist.edits.all, "rust", "file")
     assert found is not None
-    assert [described(rule) for rule in found.recent.wide] == [wide]
+    (own,) = found.recent.rules.own
+    (start, end) = own.spans[0]
+    assert typist.text.replace("\r\n", "\n").encode()[start:end] == b"Rc::clone(c)"
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "old", "new", "line"),
+    [
+        ("java", "class A {\n  Date a;\n  int b;\n  int c;\n  Date d;\n}\n", "Date", "LocalDate", "LocalDate d;"),
+        ("java", "class A {\n  @Map(to = 1, by = GET)\n  void a() {}\n\n  void b() {}\n\n  @Map(to = 2, by = GET)\n  void c() {}\n}\n", "@Map(to = 1, by = GET)", "@Fetch(1)", "@Fetch(2)"),
+        ("cpp", "Text f(Text* a) {\n}\n\n\nvoid g(Text* b) {\n}\n", "Text* a", "Slice* a", "void g(Slice* b) {"),
+        ("php", "<?php\n$a->get('x');\n$b = 1;\n$c = 1;\n$a->get('y');\n", "get('x')", "get('x', Store::ANY)", "$a->get('y', Store::ANY);"),
+        ("rust", "fn f() {\n    eq!(s(a.b()), 1);\n    g();\n    g();\n    eq!(s(c.b()), 2);\n}\n", "s(a.b())", "a.text()", "eq!(c.text(), 2);"),
+    ],
+)  # fmt: skip
+def test_a_member_or_a_type_of_another_file_may_be_spread(
+    language: str, text: str, old: str, new: str, line: str
+) -> None:
+    typist = Typist(text)
+    typist.replace(old, new)
+    assert line in _lines(typist, language)
+
+
+def test_a_type_that_a_file_must_name_is_not_spread_before_it_does() -> None:
+    typist = Typist("let a: Old = 1\nlet b = 1\nlet c = 1\nlet d: Old = 2\n")
+    typist.replace("Old", "New")
+    found = recent_places(typist.edits.all, "typescript", "file")
+    assert found is not None
+    assert found.recent.may_go_on
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "old", "new", "line"),
+    [
+        ("typescript", "import * as a from 'a';\nimport x = require('x');\nimport y = require('y');\n", "import x = require('x')", "import * as x from 'x'", "import * as y from 'y';"),
+        ("java", "import javax.persistence.Entity;\nimport java.util.List;\nimport javax.persistence.Id;\n", "javax", "jakarta", "import jakarta.persistence.Id;"),
+        ("python", "from old.store import a\n\n\n\nfrom old.store import b, c\n", "old.store", "new.store", "from new.store import b, c"),
+    ],
+)  # fmt: skip
+def test_an_import_that_changed_is_an_example(language: str, text: str, old: str, new: str, line: str) -> None:
+    typist = Typist(text)
+    typist.replace(old, new)
+    assert _lines(typist, language) == [line]
+
+
+def test_an_import_that_goes_is_no_example() -> None:
+    typist = Typist("import a\n\n\n\nimport b\n\n\n\nimport a\n")
+    typist.replace("import a\n", "")
+    assert _next(typist) is None
 
 
 def test_the_import_that_another_edit_added_comes_along() -> None:
