@@ -90,8 +90,12 @@ def recent_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> R
     found = _without_done(recent.rules, edit, edits, language_id, path)
     if not recent.is_telling:
         return RecentPlaces(recent, found)
-    if edit.doubtful:
-        edit = _rewritten(recent.rules, edits, language_id, path, {*edit.places} - {one.span for one in edit.doubtful})
+    done = touched_parts(edits)
+    # What is around the user's edit is not edited, and what is beside it in there is.
+    around = {one for one in edit.places if any(one.start < start and end < one.end for start, end in done)}
+    if edit.doubtful or around:
+        left = {*edit.places} - {one.span for one in edit.doubtful} - around
+        edit = _rewritten(recent.rules, edits, language_id, path, left)
     return RecentPlaces(recent, found, _one_by_one(edit, edits))
 
 

@@ -99,6 +99,12 @@ def test_what_one_example_makes_sure_for_the_command_is_the_next_edit(
     assert _lines(typist, language) == [line]
 
 
+def test_what_is_around_the_edit_does_not_hide_what_is_beside_it() -> None:
+    typist = Typist("<?php\n$a = array(\n    array(1),\n    // b\n    // c\n    array(2),\n);\n")
+    typist.replace("array(1)", "[1]")
+    assert _lines(typist, "php") == ["[2],"]
+
+
 def test_two_examples_of_one_widest_form_are_meant_for_all() -> None:
     typist = Typist("unit.Equal(a)\n\n\nunit.Nil(b)\n\n\nf(unit.Same)\n")
     typist.replace("unit.Equal", "proof.Equal")
