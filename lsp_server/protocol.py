@@ -103,6 +103,14 @@ class MidspanProtocol(LanguageServerProtocol):
         if future is not None:
             future.add_done_callback(lambda _: self._request_futures.pop(msg_id, None))
 
+    def _handle_response(self, msg_id: Any, result: Any = None, error: Any = None) -> None:
+        """Take an answer of the editor. pygls would fail on that to a request which was given up meanwhile."""
+        future = self._request_futures.get(msg_id)
+        if future is not None and future.cancelled():
+            del self._request_futures[msg_id]
+        else:
+            super()._handle_response(msg_id, result, error)
+
     def as_json(self, message: object) -> Any:
         """Return a message as JSON values, for the places where LSP takes any."""
         return self._converter.unstructure(message)

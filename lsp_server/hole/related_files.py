@@ -19,6 +19,8 @@ _AROUND = 15
 """Lines above and below an edited line."""
 _HEAD = 40
 """First lines of a file that is too long to send whole: its imports and first definitions."""
+_AFTER_LINE = re.compile(r"(?<=[\r\n])")
+"""The line ends of editors: str.splitlines has more of them, as form feeds."""
 _NAMED_BY_FOLDER = frozenset({"__init__", "__main__", "index", "main", "mod", "lib", "init"})
 """Files whose folder's name says more than their own."""
 
@@ -159,7 +161,7 @@ def _excerpt(other: OtherFile, room: int) -> str:
     """Return a file's text; if it is too long, the lines around its edits and its first lines; "" if nothing fits."""
     if len(other.text) <= room:
         return other.text
-    lines = other.text.splitlines(keepends=True)
+    lines = _AFTER_LINE.split(other.text)
     kept: set[int] = set()
     blocks = (range(edited - _AROUND, edited + _AROUND + 1) for edited in other.edited_lines)
     for block in (*blocks, range(_HEAD)):

@@ -55,6 +55,14 @@ def test_a_long_file_is_sent_as_its_head_and_its_edited_lines() -> None:
     assert snippet.text.index("line_0 ") < snippet.text.index("line_500 ") < snippet.text.index("line_1000 ")
 
 
+def test_edited_lines_are_the_editor_s_below_form_feeds_too() -> None:
+    text = "\x0c\n" * 40 + FULL_OF_LINES
+
+    (snippet,) = snippets("", "python", [OtherFile("long.py", "python", text, [1040])], 2000)
+
+    assert "line_1000 = 1000\n" in snippet.text
+
+
 def test_files_that_do_not_fit_are_left_out() -> None:
     others = [OtherFile("long.py", "python", FULL_OF_LINES, [1000]), OtherFile("short.py", "python", "short = 1\n", [])]
 

@@ -146,6 +146,15 @@ def test_line_ends_and_tabs_stay_as_they_are() -> None:
     assert '\tcheck(text)\r\n\tload(text, "load")\r\n' in after
 
 
+def test_a_change_is_where_it_belongs_in_a_file_whose_lines_end_in_two_ways() -> None:
+    mixed = CODE.replace("\n", "\r\n").replace("load it\r\n", "load it\n")
+    snapshot = edited(mixed, ("load(path)", "load(path, encoding)"))
+    old, new = "args.path)  # load it\n    print(", "args.path, encoding)  # load it\n    show("
+    (one,) = answered(snapshot, regions_of(snapshot)[-1], old, new)
+    after = snapshot.text[: one.start] + one.text + snapshot.text[one.end :]
+    assert after.replace("\r", "") == snapshot.text.replace("\r", "").replace(old, new)
+
+
 @pytest.mark.parametrize("odd", ["<<<<<<< HEAD\n", "=======\n", "a\x0cb\n", "a\rb\n", "a\u202eb\n"])
 def test_a_region_with_merge_marks_or_odd_characters_is_not_asked_about(odd: str) -> None:
     snapshot = edited(f"def load(path):\n    return 1\n{odd}", ("load(path)", "load(path, encoding)"))
