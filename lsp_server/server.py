@@ -36,8 +36,8 @@ from lsp_server.requests.registration import (
     CompletionSwitch,
     FileWatch,
     HostQuestion,
+    SettingsQuestion,
     follow_configuration,
-    pulled_settings,
 )
 from lsp_server.requests.suggestions import MAX_SUGGESTIONS, Suggestions
 from lsp_server.session import NOTEBOOKS, OUT_OF_STEP, Session
@@ -220,6 +220,7 @@ class MidspanServer(LanguageServer):
         complete = functools.partial(self.completion.complete)
         self.completion_switch = CompletionSwitch(self, complete, _COMPLETION_OPTIONS)
         self.file_watch = FileWatch(self)
+        self.settings_question = SettingsQuestion(self, self._use)
         self.host_question = HostQuestion(self, link)
         self.ladder = Ladder(self, self.session)
         self._register_features()
@@ -272,10 +273,13 @@ class MidspanServer(LanguageServer):
 
     async def load_configuration(self, pushed: object = None) -> None:
         """Read the settings: from the editor if it answers such requests, else `pushed`, from its notification."""
-        layer = pushed
         workspace = self.client_capabilities.workspace
         if workspace is not None and workspace.configuration:
-            layer = await pulled_settings(self)
+            await self.settings_question.ask()
+        else:
+            await self._use(pushed)
+
+    async def _use(self, layer: object) -> None:
         self.apply(self.session.configuration.update(layer))
         await self.completion_switch.follow(self.session.configuration.settings.completion_items)
         await self.file_watch.follow(self.session.configuration.settings.memory == "workspace")

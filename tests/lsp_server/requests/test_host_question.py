@@ -99,12 +99,12 @@ async def test_an_answer_that_comes_when_another_model_was_chosen_meanwhile_chan
 ) -> None:
     asked, answers = asyncio.Event(), asyncio.Event()
 
-    @editor.client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)
     async def choose(_: types.ShowMessageRequestParams) -> types.MessageActionItem:
         asked.set()
         await answers.wait()
         return types.MessageActionItem("Allow")
 
+    editor.client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)(choose)
     await editor.start({"model": MODEL})
     await asked.wait()
     pushed = types.DidChangeConfigurationParams({"midspan": {"model": "embedded"}})
