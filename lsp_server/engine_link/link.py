@@ -227,7 +227,7 @@ class EngineLink:
                 if error.code == RemoteError.code:  # The model's server failed; the engine itself runs.
                     self._board.show("error", str(error))
                 raise
-        self._board.connected(client.welcome.model)
+        self._board.connected((self._client or client).welcome.model)  # since a change-over it is another one
         self._reset_delay()
         return filled
 

@@ -21,6 +21,8 @@ _HEAD = 40
 """First lines of a file that is too long to send whole: its imports and first definitions."""
 _AFTER_LINE = re.compile(r"(?<=[\r\n])")
 """The line ends of editors: str.splitlines has more of them, as form feeds."""
+_MOST_SELECTIONS = 64
+"""Holes are also filled in files that nobody opened, and so nobody closes."""
 _NAMED_BY_FOLDER = frozenset({"__init__", "__main__", "index", "main", "mod", "lib", "init"})
 """Files whose folder's name says more than their own."""
 
@@ -132,6 +134,8 @@ class RelatedFiles:
             ]
             chosen = snippets(snapshot.text, snapshot.language.id, files, room)
             selection = self._selections[snapshot.uri] = _Selection(versions, room, chosen)
+            if len(self._selections) > _MOST_SELECTIONS:
+                del self._selections[next(iter(self._selections))]
         return selection.snippets
 
 

@@ -92,6 +92,18 @@ def test_snippets_stay_the_same_until_another_document_changes() -> None:
     assert around() == []
 
 
+def test_what_was_chosen_for_files_that_nobody_opened_is_not_kept_for_ever() -> None:
+    documents, closed = Documents(), Documents()
+    related = RelatedFiles(documents)
+    for number in range(200):
+        closed.open(f"file:///{number}.py", "python", 0, "x = 1\n")
+        snapshot = closed.snapshot(f"file:///{number}.py")
+        assert snapshot is not None
+        related.around(snapshot, 1000, path_unless_secret)
+
+    assert len(related._selections) < 100
+
+
 def path_unless_secret(other: OpenDocument) -> str | None:
     return None if "secret" in other.path else other.path
 
