@@ -203,7 +203,7 @@ class EngineLink:
             # wait() does not cancel the start when this caller is cancelled: others wait for it too.
             await asyncio.wait({self._starting})
         if self._client is None:
-            raise self._error
+            raise self._refusal or self._error
         return self._client
 
     async def started(self) -> EngineClient | None:

@@ -213,6 +213,19 @@ async def test_other_options_connect_to_another_engine(options: EngineOptions, t
     await linked.link.close()
 
 
+async def test_one_who_waits_for_an_engine_that_is_refused_meanwhile_is_told_why(options: EngineOptions) -> None:
+    linked = new_link()
+    linked.link.configure(options)
+    waiting = asyncio.create_task(linked.link.client())
+    await eventually(lambda: linked.states)
+
+    linked.link.refuse("nobody confirmed this server")
+
+    with pytest.raises(EngineUnavailable, match="nobody confirmed"):
+        await waiting
+    await linked.link.close()
+
+
 @pytest.mark.slow
 async def test_a_fill_of_the_engine_before_leaves_the_new_one_s_name_on_the_board(
     tiny_model: Path, slow_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
