@@ -9,6 +9,7 @@ from lsprotocol import types
 
 from engine.protocol.messages import Snippet
 from lsp_server.documents.credentials import context_text
+from lsp_server.documents.source import Source
 from lsp_server.documents.store import Documents, OpenDocument, Snapshot
 
 _MAX_EDITED_LINES = 6
@@ -96,6 +97,8 @@ class RelatedFiles:
             self.recent.see(document.uri)
         self._documents = documents
         self._selections: dict[str, _Selection] = {}
+        self._read: dict[str, tuple[Source, str]] = {}
+        """What the model may read of each document, and of which version. To look for it takes 0.1 s a megabyte."""
 
     def opened(self, uri: str) -> None:
         """Note that a document was opened."""
@@ -112,6 +115,7 @@ class RelatedFiles:
         """Drop what is known of a closed document."""
         self.recent.forget(uri)
         self._selections.pop(uri, None)
+        self._read.pop(uri, None)
 
     def forget_selections(self) -> None:
         """Choose again at the next request: the settings may allow different files now."""
@@ -128,7 +132,7 @@ class RelatedFiles:
         if selection is None or (selection.versions, selection.room) != (versions, room):
             newest_first = [others[uri] for uri in self.recent.newest_first() if uri in others]
             files = [
-                OtherFile(path, other.language.id, context_text(other.text), self.recent.lines(other.uri))
+                OtherFile(path, other.language.id, self._text_of(other), self.recent.lines(other.uri))
                 for other in newest_first
                 if (path := path_of(other)) is not None
             ]
@@ -137,6 +141,13 @@ class RelatedFiles:
             if len(self._selections) > _MOST_SELECTIONS:
                 del self._selections[next(iter(self._selections))]
         return selection.snippets
+
+    def _text_of(self, other: OpenDocument) -> str:
+        source, text = self._read.get(other.uri, (None, ""))
+        if source is not other.source:
+            text = context_text(other.text)
+            self._read[other.uri] = other.source, text
+        return text
 
 
 def snippets(text: str, language: str, others: Iterable[OtherFile], room: int) -> list[Snippet]:

@@ -1,5 +1,7 @@
 """What a model reads besides the hole's own file: which parts of which other open files."""
 
+import time
+
 from engine.protocol.messages import Snippet
 from lsp_server.documents.store import Documents, OpenDocument
 from lsp_server.hole.related_files import EditedLines, OtherFile, RelatedFiles, snippets
@@ -117,3 +119,22 @@ def test_a_line_with_a_credential_stays_out_of_the_context() -> None:
     snapshot = documents.snapshot("file:///a.py")
     assert snapshot is not None
     assert related.around(snapshot, 1000, lambda other: other.path) == [Snippet("/b.py", "above = 1\n\nbelow = 2\n")]
+
+
+def test_of_many_long_files_only_those_that_changed_are_read_again() -> None:
+    documents = Documents()
+    for number in range(9):
+        documents.open(f"file:///{number}.py", "python", 0, FULL_OF_LINES * 5)
+    documents.open("file:///small.py", "python", 0, "small = 1\n")
+    related = RelatedFiles(documents)
+
+    def seconds() -> float:
+        snapshot = documents.snapshot("file:///0.py")
+        assert snapshot is not None
+        begun = time.thread_time()
+        related.around(snapshot, 48_000, path_unless_secret)
+        return time.thread_time() - begun
+
+    first = seconds()
+    documents.open("file:///small.py", "python", 1, "small = 2\n")
+    assert seconds() < first / 2
