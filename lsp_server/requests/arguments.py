@@ -40,8 +40,8 @@ class ArgumentPrice:
 class Arguments:
     """Asks the model that fills for the arguments of calls."""
 
-    def __init__(self, session: Session, price: ArgumentPrice | None = None) -> None:
-        self._session, self._price = session, price or ArgumentPrice()
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     async def edit(self, snapshot: Snapshot, call: CallPlace) -> Verdict | None:
         """Return the edit of a call, with the reason if it is not offered; None without a model.
@@ -56,7 +56,7 @@ class Arguments:
             and (client is None or not self._session.may_read_others(client.welcome.model))
         ):
             return None
-        edit = await argument_edit(snapshot, call, self._price, self._filled)
+        edit = await argument_edit(snapshot, call, ArgumentPrice(), self._filled)
         if edit is not None:
             _logger.debug("an argument: %s", edit.reason or "offered")
         return edit
