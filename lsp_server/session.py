@@ -154,7 +154,7 @@ class Session:
         if unfit is None:
             self.documents.open(document.uri, document.language_id, document.version, document.text)
             if self.window is not None:
-                self.window.opened(document.uri)
+                self.window.recent.see(document.uri)
 
     def opened(self, params: types.DidOpenTextDocumentParams) -> None:
         """Keep a document, and start the engine so that it is ready when it is first needed."""

@@ -100,10 +100,6 @@ class RelatedFiles:
         self._read: dict[str, tuple[Source, str]] = {}
         """What the model may read of each document, and of which version. To look for it takes 0.1 s a megabyte."""
 
-    def opened(self, uri: str) -> None:
-        """Note that a document was opened."""
-        self.recent.see(uri)
-
     def changed(self, uri: str, changes: Iterable[types.TextDocumentContentChangeEvent]) -> None:
         """Note which lines of a document changed."""
         for change in changes:

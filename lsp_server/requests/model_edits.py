@@ -93,7 +93,7 @@ class RelatedSearch:
 
     async def _found(self, snapshot: Snapshot, names: tuple[str, ...], used: tuple[str, ...]) -> list[RelatedCode]:
         files = await asyncio.to_thread(ProjectFiles.of, self._session)
-        here = files.folders.place_of(snapshot.full) if snapshot.full else None
+        here = files.folders.place_of(snapshot.full)
         if here is None:
             return []
         targets = await asyncio.to_thread(files.targets, snapshot)

@@ -66,8 +66,10 @@ def check(index: RunIndex, files: dict[int, list[int]], history: list[int], most
         places = expected[followers.run]
         counts = Counter(files[file][position] for file, position in places)
         assert dict(zip(followers.tokens.tolist(), followers.counts.tolist(), strict=True)) == counts
-        assert (followers.latest.file, followers.latest.position) == places[-1]
-        assert followers.tokens[followers.newest] == files[places[-1][0]][places[-1][1]]
+        newest = int(followers.places.argmax())
+        latest = followers.latest_of(newest)
+        assert (latest.file, latest.position) == places[-1]
+        assert followers.tokens[newest] == files[places[-1][0]][places[-1][1]]
 
 
 @given(CHANGES, HISTORY, st.sampled_from([2, 64]), st.none() | NUMBER)

@@ -69,7 +69,7 @@ def test_the_edited_file_answers_with_the_code_around_the_cursor() -> None:
     assert followers_of(row.file) == {1: [3, 4], 2: [3, 4]}
     of_two = row.file.row(0)[1]
     assert of_two.counts.tolist() == [1, 1]
-    assert of_two.tokens[of_two.newest] == 3  # above the cursor, so nearer
+    assert of_two.tokens[of_two.places.argmax()] == 3  # above the cursor, so nearer
     assert not row.workspace.row(0)
 
 
@@ -90,8 +90,9 @@ def test_a_scan_finds_what_an_index_finds(above: list[int], below: list[int], en
     assert followers_of(row.file) == followers_of(row.workspace)
     for in_file, indexed in zip(row.file.row(0), row.workspace.row(0), strict=True):
         assert in_file.counts.tolist() == indexed.counts.tolist()
-        assert (in_file.total, in_file.newest) == (indexed.total, indexed.newest)
-        assert in_file.latest.position == indexed.latest.position
+        newest = int(in_file.places.argmax())
+        assert (in_file.total, newest) == (indexed.total, int(indexed.places.argmax()))
+        assert in_file.latest_of(newest).position == indexed.latest_of(newest).position
 
 
 def test_a_forgotten_file_answers_nothing(memories: WorkspaceMemories) -> None:
