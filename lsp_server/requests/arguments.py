@@ -63,7 +63,9 @@ class Arguments:
 
     async def _filled(self, opened: Snapshot, at: int) -> Candidate | None:
         """Return the model's text for an argument. It starts no engine: typing does that."""
-        client = self._session.link.connected if self._session.is_automatic else None
+        # Whoever made the edit may have switched suggestions off since.
+        is_wanted = self._session.is_automatic and self._session.configuration.is_on(opened.language.id)
+        client = self._session.link.connected if is_wanted else None
         if client is None:
             return None
         settings = attrs.evolve(self._session.configuration.settings, gate=FREE)
