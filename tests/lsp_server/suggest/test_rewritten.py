@@ -83,6 +83,14 @@ def test_a_long_function_is_read_in_part() -> None:
         assert long.count("\n", region.start, region.end) <= MOST_LINES + 1
 
 
+def test_lines_are_the_editor_s_below_lone_carriage_returns_too() -> None:
+    def below(head: str) -> list[str]:
+        snapshot = edited(head + CODE, ("load(path)", "load(path, encoding)"))
+        return [snapshot.text[region.start : region.end] for region in regions_of(snapshot)]
+
+    assert below("# " + "a\r" * 30 + "\n") == below("# a\n" * 31) != []
+
+
 def test_names_in_comments_and_texts_are_no_uses() -> None:
     assert len(regions_of(edited('x = one("two")  # three\n\n\nprint("x")\n', ("x = ", "x: int = ")))) == 1
 
