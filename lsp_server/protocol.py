@@ -103,6 +103,14 @@ class MidspanProtocol(LanguageServerProtocol):
         if future is not None:
             future.add_done_callback(lambda _: self._request_futures.pop(msg_id, None))
 
+    def _handle_response(self, msg_id: Any, result: Any = None, error: Any = None) -> None:
+        """Take an answer of the editor. pygls would fail on that to a request which was given up meanwhile."""
+        future = self._request_futures.get(msg_id)
+        if future is not None and future.cancelled():
+            del self._request_futures[msg_id]
+        else:
+            super()._handle_response(msg_id, result, error)
+
     def as_json(self, message: object) -> Any:
         """Return a message as JSON values, for the places where LSP takes any."""
         return self._converter.unstructure(message)
@@ -117,8 +125,8 @@ class MidspanProtocol(LanguageServerProtocol):
     def structure_message(self, data: dict[str, Any]) -> Any:
         """Return the typed message. A request that cannot be read is refused; pygls would never answer it.
 
-        A notification that carries text and cannot be read becomes one that its documents are lost. pygls also calls
-        this for every object inside a message; those are returned as they are.
+        A notification that carries text and cannot be read becomes one that its documents are lost, and an answer
+        becomes an error. pygls also calls this for every object inside a message; those are returned as they are.
         """
         if "jsonrpc" not in data:
             return data
@@ -137,6 +145,9 @@ class MidspanProtocol(LanguageServerProtocol):
             if isinstance(data.get("id"), int | str) and isinstance(data.get("method"), str):
                 refusal = JsonRpcInvalidParams(f"the params of {data['method']} are not what the protocol says")
                 self._send_response(data["id"], error=refusal.to_response_error())
+            if "id" in data and "method" not in data:  # else who asked would wait for ever
+                unread = JsonRpcInvalidParams("the answer is not what the protocol says")
+                return types.ResponseErrorMessage(data["id"], unread.to_response_error())
             if data.get("method") in _CARRIES_TEXT:
                 _logger.error("%s could not be read", data["method"])
                 return JsonRPCNotification(wire.LOST, "2.0", wire.LostParams(_uris_in(data.get("params"))))

@@ -36,8 +36,8 @@ from lsp_server.requests.registration import (
     CompletionSwitch,
     FileWatch,
     HostQuestion,
+    SettingsQuestion,
     follow_configuration,
-    pulled_settings,
 )
 from lsp_server.requests.suggestions import MAX_SUGGESTIONS, Suggestions
 from lsp_server.session import NOTEBOOKS, OUT_OF_STEP, Session
@@ -127,12 +127,25 @@ class CompletionItems:
         return types.CompletionList(is_incomplete=True, items=[self._item(each) for each in suggestions])
 
     def _item(self, suggestion: Suggestion) -> types.CompletionItem:
-        item = _menu_item(suggestion)
-        source, line = suggestion.cursor.snapshot.source, suggestion.cursor.range.start.line
-        text = item.text_edit.new_text if item.text_edit is not None else ""
-        item.text_edit = types.TextEdit(suggestion.cursor.range, self.insertion.fit(text, source.line_text(line)))
-        item.insert_text_mode = self.insertion.mode
-        return item
+        cursor = suggestion.cursor
+        text, line = cursor.inserted + suggestion.text, cursor.snapshot.source.line_text(cursor.range.start.line)
+        first, _, more = text.strip().partition("\n")
+        label = first.rstrip() if len(first) <= _MAX_LABEL else first[: _MAX_LABEL - 1].rstrip() + "…"
+        if more and not label.endswith("…"):
+            label += " …"
+        return types.CompletionItem(
+            label=label,
+            kind=types.CompletionItemKind.Snippet if more else types.CompletionItemKind.Text,
+            detail="Midspan",
+            documentation=text if label != text else None,
+            sort_text=_SORTS_LAST,
+            # Editors match this with the text that the item replaces; the whole text matches however the user typed it.
+            filter_text=text,
+            insert_text_format=types.InsertTextFormat.PlainText,
+            insert_text_mode=self.insertion.mode,
+            text_edit=types.TextEdit(cursor.range, self.insertion.fit(text, line)),
+            command=suggestion.tag.command(),
+        )
 
 
 @attrs.frozen
@@ -159,26 +172,6 @@ class Insertion:
     def fit(self, text: str, line: str) -> str:
         """Return a text for this line of the document, without the indentation that the editor adds."""
         return text.replace(f"\n{indent_of(line)}", "\n") if self.adjusts else text
-
-
-def _menu_item(suggestion: Suggestion) -> types.CompletionItem:
-    text = suggestion.cursor.inserted + suggestion.text
-    first, _, more = text.strip().partition("\n")
-    label = first.rstrip() if len(first) <= _MAX_LABEL else first[: _MAX_LABEL - 1].rstrip() + "…"
-    if more and not label.endswith("…"):
-        label += " …"
-    return types.CompletionItem(
-        label=label,
-        kind=types.CompletionItemKind.Snippet if more else types.CompletionItemKind.Text,
-        detail="Midspan",
-        documentation=text if label != text else None,
-        sort_text=_SORTS_LAST,
-        # Editors match this with the text that the item replaces; the whole text matches however the user typed it.
-        filter_text=text,
-        insert_text_format=types.InsertTextFormat.PlainText,
-        text_edit=types.TextEdit(suggestion.cursor.range, text),
-        command=suggestion.tag.command(),
-    )
 
 
 _logger = logging.getLogger(__name__)
@@ -220,6 +213,7 @@ class MidspanServer(LanguageServer):
         complete = functools.partial(self.completion.complete)
         self.completion_switch = CompletionSwitch(self, complete, _COMPLETION_OPTIONS)
         self.file_watch = FileWatch(self)
+        self.settings_question = SettingsQuestion(self, self._use)
         self.host_question = HostQuestion(self, link)
         self.ladder = Ladder(self, self.session)
         self._register_features()
@@ -272,10 +266,13 @@ class MidspanServer(LanguageServer):
 
     async def load_configuration(self, pushed: object = None) -> None:
         """Read the settings: from the editor if it answers such requests, else `pushed`, from its notification."""
-        layer = pushed
         workspace = self.client_capabilities.workspace
         if workspace is not None and workspace.configuration:
-            layer = await pulled_settings(self)
+            await self.settings_question.ask()
+        else:
+            await self._use(pushed)
+
+    async def _use(self, layer: object) -> None:
         self.apply(self.session.configuration.update(layer))
         await self.completion_switch.follow(self.session.configuration.settings.completion_items)
         await self.file_watch.follow(self.session.configuration.settings.memory == "workspace")

@@ -154,7 +154,7 @@ class Session:
         if unfit is None:
             self.documents.open(document.uri, document.language_id, document.version, document.text)
             if self.window is not None:
-                self.window.opened(document.uri)
+                self.window.recent.see(document.uri)
 
     def opened(self, params: types.DidOpenTextDocumentParams) -> None:
         """Keep a document, and start the engine so that it is ready when it is first needed."""
@@ -345,8 +345,9 @@ class Session:
 
     def _cells_above(self, snapshot: Snapshot) -> str:
         """Return the code above a cell of a notebook as one script; "" for any other document."""
-        texts = (self.documents.text(cell, snapshot.language) for cell in self.notebooks.above(snapshot.uri))
-        return as_script((text for text in texts if text is not None), snapshot.language.id)
+        cells = (self.documents.find(uri) for uri in self.notebooks.above(snapshot.uri))
+        own = (cell.text for cell in cells if cell is not None and cell.language is snapshot.language)
+        return as_script(own, snapshot.language.id)
 
     def _model_path(self, document: OpenDocument) -> str:
         """Return the path inside the workspace folder, as in the repositories that models learn from.

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
@@ -199,12 +199,9 @@ class EngineClient:
         finally:
             self._writer.close()
             self.closed.set()
-            for fill in self._fills.values():
-                _reject(fill.answer, self._lost)
-            for status in self._status:
-                _reject(status, self._lost)
-            for waiting in self._memory.values():
-                _reject(waiting, self._lost)
+            waiting: list[asyncio.Future[Any]] = [fill.answer for fill in self._fills.values()]
+            for each in (*waiting, *self._status, *self._memory.values()):
+                _reject(each, self._lost)
 
     def _handle(self, message: Message) -> None:
         if isinstance(message, Status):
@@ -240,7 +237,7 @@ def _resolve(future: asyncio.Future[_Answer], answer: _Answer) -> None:
         future.set_result(answer)
 
 
-def _reject(future: asyncio.Future[_Answer], error: Exception) -> None:
+def _reject(future: asyncio.Future[Any], error: Exception) -> None:
     if not future.done():
         future.set_exception(error)
 

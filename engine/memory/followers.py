@@ -51,19 +51,9 @@ class Followers:
         return int(self.counts.sum())
 
     @property
-    def newest(self) -> int:
-        """Index of the token that followed the latest occurrence."""
-        return int(self.places.argmax())
-
-    @property
     def likeliest(self) -> int:
         """Index of the most frequent token, and of equally frequent ones the one that followed last."""
         return int(np.lexsort((self.places, self.counts))[-1])
-
-    @property
-    def latest(self) -> Place:
-        """Where the latest occurrence of the run was followed. Ask before the index changes."""
-        return self.latest_of(self.newest)
 
     def latest_of(self, index: int) -> Place:
         """Return where `tokens[index]` followed the run last. Ask before the index changes."""

@@ -17,7 +17,6 @@ from engine.memory.followers import (
     SEPARATOR,
     TOKEN_BITS,
     FollowerCounts,
-    Followers,
     Place,
     RunHashes,
     find_candidates,
@@ -162,18 +161,14 @@ class RunIndex:
         if _REMOVED_SHARE * self._removed > self._end:
             self._compact()
 
-    def followers(self, history: Sequence[int], without: int | None = None) -> list[Followers]:
-        """Return what followed the last tokens of `history`: one Followers for each run that occurs, longest last.
+    def followers_of_rows(self, histories: Sequence[Sequence[int]], without: int | None = None) -> FollowerCounts:
+        """Return what followed the last tokens of each history. Several together take less time than one by one.
 
         Only the latest `most_places` occurrences of a run count. Runs longer than the hashed ones are looked for among
         the counted occurrences of the longest hashed run.
 
         without: a file that does not count.
         """
-        return self.followers_of_rows([history], without).row(0)
-
-    def followers_of_rows(self, histories: Sequence[Sequence[int]], without: int | None = None) -> FollowerCounts:
-        """Return what `followers` gives for each history. Several together take less time than one after the other."""
         hidden = None if without is None else self._extents.get(without)
         places = range(0) if hidden is None else hidden.places
         if len(histories) <= MOST_ROWS:

@@ -218,12 +218,8 @@ class RowMemory:
         self._scan, self._known = scan, known
         self._edited = None if known is None else known.numbers.get(path)
 
-    def followers(self, history: Sequence[int]) -> RowFollowers:
-        """Return what followed the last tokens of `history`, as one row."""
-        return self.followers_of_rows([history])
-
     def followers_of_rows(self, histories: Sequence[Sequence[int]], compatible: Sequence[int] = ()) -> RowFollowers:
-        """Return one row a history. Several together take less time than one after the other.
+        """Return what followed the last tokens of each history, a row each.
 
         compatible: the tokens that the first row may have, if some of its text is typed; by default all.
         """

@@ -57,28 +57,6 @@ class FileMemory(Protocol):
         ...
 
 
-class NoMemory:
-    """A FileMemory that keeps nothing."""
-
-    def begin(self, workspace: str, path: str, tokens: NDArray[np.int32]) -> bool:
-        return False
-
-    def go_on(self) -> bool:
-        return False
-
-    def forget(self, workspace: str, paths: Sequence[str] | None) -> None:
-        pass
-
-    def paths(self, workspace: str) -> Sequence[str]:
-        return []
-
-    def status(self, workspace: str) -> MemoryStatus:
-        return MemoryStatus(workspace, files=0, tokens=0, bytes=0)
-
-    def settle(self) -> bool:
-        return False
-
-
 @attrs.define(eq=False)
 class _Waiting:
     """A Learn or Forget that waits, with the futures of all requests that it answers. `since` is a perf_counter."""

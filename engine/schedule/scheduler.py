@@ -23,12 +23,12 @@ from engine.fill.interface import Keeps, Model
 from engine.fill.stream import StreamModel
 from engine.heap import give_back
 from engine.library.device_memory import memory_of
-from engine.memory.workspace import EngineMemories
+from engine.memory.workspace import EngineMemories, WorkspaceMemories
 from engine.protocol.memory_messages import Forget, Learn, MemoryStatus
 from engine.protocol.messages import Fill, Filled, HoleRequest, Progress, Read, SchedulerReport, Score
 from engine.schedule.backend import Ticket, settle_cancelled
 from engine.schedule.caches import ContextCache, LastTexts, cache_bytes_on, crowded_bytes_on
-from engine.schedule.file_queue import FileQueue, NoMemory
+from engine.schedule.file_queue import FileQueue
 from engine.schedule.fill_queue import (
     HURRIED_ON_CPU,
     MAX_BATCH,
@@ -91,7 +91,7 @@ class Scheduler:
         self._cache = ContextCache(model, cache_bytes, crowded_bytes)
         self._timer = PassTimer()
         self._last_texts = LastTexts()
-        self._files = files or FileQueue(NoMemory(), lambda _: [])
+        self._files = files or FileQueue(WorkspaceMemories(0), lambda _: [])
         self._memories = memories
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._waiting = FillQueue(MAX_BATCH if model.info.device == "cuda" else HURRIED_ON_CPU)

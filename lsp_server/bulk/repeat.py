@@ -353,7 +353,8 @@ class Paste:
         if pasted is None:
             raise NotApplied("the newest edit pasted nothing; paste some lines and run the action on them")
         try:
-            edit = await self._find(snapshot, pasted)
+            # The menu looks at the same task, so that must not be cancelled with this one.
+            edit = await asyncio.shield(self._find(snapshot, pasted))
         except WorkerFailed as error:
             raise NotApplied(f"{error}") from None
         if not edit.edits:

@@ -45,7 +45,7 @@ class ProjectFiles:
         The folder of the document comes before the other workspace folders. Reads the disk.
         """
         rules = Rules.of(self.settings)
-        here = self.folders.place_of(snapshot.full) if snapshot.full else None
+        here = self.folders.place_of(snapshot.full)
         near = {here.workspace: here.path} if here is not None else {}
         folders = sorted(self.folders.workspaces, key=lambda folder: folder not in near)
         targets: dict[str, Target] = {}

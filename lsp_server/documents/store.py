@@ -158,11 +158,6 @@ class Documents:
         """Drop a document."""
         self._open.pop(uri, None)
 
-    def text(self, uri: str, language: Language) -> str | None:
-        """Return the current text without parsing it; None when it is not open, or in another language."""
-        document = self._open.get(uri)
-        return document.source.text if document is not None and document.language is language else None
-
     def all(self) -> list[OpenDocument]:
         """Return the current version of every open document, without parsing any."""
         return [_unparsed(document) for document in list(self._open.values())]  # threads ask too

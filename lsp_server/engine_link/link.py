@@ -203,7 +203,7 @@ class EngineLink:
             # wait() does not cancel the start when this caller is cancelled: others wait for it too.
             await asyncio.wait({self._starting})
         if self._client is None:
-            raise self._error
+            raise self._refusal or self._error
         return self._client
 
     async def started(self) -> EngineClient | None:
@@ -227,7 +227,7 @@ class EngineLink:
                 if error.code == RemoteError.code:  # The model's server failed; the engine itself runs.
                     self._board.show("error", str(error))
                 raise
-        self._board.connected(client.welcome.model)
+        self._board.connected((self._client or client).welcome.model)  # since a change-over it is another one
         self._reset_delay()
         return filled
 

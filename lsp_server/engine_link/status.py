@@ -267,35 +267,40 @@ class Ledger:
     def add(self, language: str, tally: Tally) -> None:
         """Add `tally` to today's counts of a language, by its id."""
         self._put({row_of_today(language): tally})
-        if self._flushing is None:
-            self._flushing = asyncio.create_task(self._flush())
+        self._begin()
 
     async def close(self) -> None:
         """Write the waiting counts."""
         self._closing.set()
+        self._begin()
         if self._flushing is not None:
             await asyncio.wait({self._flushing})
+
+    def _begin(self) -> None:
+        if self._flushing is None and self._waiting:
+            self._flushing = asyncio.create_task(self._flush())
 
     def _put(self, tallies: Tallies) -> None:
         for row, tally in tallies.items():
             self._waiting[row] = self._waiting.get(row, Tally()) + tally
 
     async def _flush(self) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_FLUSH_S):
-                await self._closing.wait()
+        has_failed = False
+        while self._waiting and not has_failed:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_FLUSH_S):
+                    await self._closing.wait()
+            tallies, self._waiting = self._waiting, {}
+            try:
+                await asyncio.to_thread(self._file.append, tallies)
+            except MidspanError as error:
+                # Keep them for the next time: a full disk may have room by then.
+                self._put(tallies)
+                if not self._warned:
+                    _logger.warning("nothing is counted for `midspan stats`: %s", error)
+                has_failed = True
+            self._warned = has_failed
         self._flushing = None
-        tallies, self._waiting = self._waiting, {}
-        try:
-            await asyncio.to_thread(self._file.append, tallies)
-        except MidspanError as error:
-            # Keep them for the next time: a full disk may have room by then.
-            self._put(tallies)
-            if not self._warned:
-                self._warned = True
-                _logger.warning("nothing is counted for `midspan stats`: %s", error)
-        else:
-            self._warned = False
 
 
 @attrs.define

@@ -109,8 +109,8 @@ def cursor_of(
 def cursor_at_word(snapshot: Snapshot, position: types.Position, encoding: types.PositionEncodingKind | str) -> Cursor:
     """Return the cursor of a completion request. Its items replace the word before the cursor by a longer text."""
     offset = offset_in(snapshot.source, position, encoding)
-    start = offset
-    while start > 0 and (snapshot.text[start - 1].isalnum() or snapshot.text[start - 1] == "_"):
+    start, first = offset, max(0, offset - MAX_LINE)
+    while start > first and (snapshot.text[start - 1].isalnum() or snapshot.text[start - 1] == "_"):
         start -= 1
     word = snapshot.text[start:offset]
     word_range = types.Range(

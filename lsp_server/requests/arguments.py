@@ -40,8 +40,8 @@ class ArgumentPrice:
 class Arguments:
     """Asks the model that fills for the arguments of calls."""
 
-    def __init__(self, session: Session, price: ArgumentPrice | None = None) -> None:
-        self._session, self._price = session, price or ArgumentPrice()
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     async def edit(self, snapshot: Snapshot, call: CallPlace) -> Verdict | None:
         """Return the edit of a call, with the reason if it is not offered; None without a model.
@@ -56,14 +56,16 @@ class Arguments:
             and (client is None or not self._session.may_read_others(client.welcome.model))
         ):
             return None
-        edit = await argument_edit(snapshot, call, self._price, self._filled)
+        edit = await argument_edit(snapshot, call, ArgumentPrice(), self._filled)
         if edit is not None:
             _logger.debug("an argument: %s", edit.reason or "offered")
         return edit
 
     async def _filled(self, opened: Snapshot, at: int) -> Candidate | None:
         """Return the model's text for an argument. It starts no engine: typing does that."""
-        client = self._session.link.connected if self._session.is_automatic else None
+        # Whoever made the edit may have switched suggestions off since.
+        is_wanted = self._session.is_automatic and self._session.configuration.is_on(opened.language.id)
+        client = self._session.link.connected if is_wanted else None
         if client is None:
             return None
         settings = attrs.evolve(self._session.configuration.settings, gate=FREE)

@@ -168,7 +168,7 @@ class Calls:
 
     def _path(self, snapshot: Snapshot) -> str:
         """Return the path of a document in its workspace folder; its whole path outside of all."""
-        here = self._session.memory.folders.place_of(snapshot.full) if snapshot.full else None
+        here = self._session.memory.folders.place_of(snapshot.full)
         return here.path if here is not None else snapshot.path
 
     async def _edit(self, snapshot: Snapshot, places: Sequence[CallPlace]) -> CallEdit | None:
@@ -189,7 +189,7 @@ class Calls:
         """Return what names files, and list those to search if they are not. Reads the disk."""
         files = ProjectFiles.of(self._session)
         document = self._session.documents.find(following.uri)
-        here = files.folders.place_of(document.full) if document is not None and document.full else None
+        here = files.folders.place_of(document.full) if document is not None else None
         if following.targets is None and document is not None and here is not None:
             targets = [one for one in files.targets(document) if one.folder == here.workspace][:_MOST_FILES]
             what = following.changed.what.located(here.workspace)

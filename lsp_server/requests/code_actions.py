@@ -157,7 +157,7 @@ class BulkEdits:
         try:
             answer = await self._server.workspace_apply_edit_async(params)
         except JsonRpcException as error:
-            return ApplyResult(False, f"the editor refused the edit ({error.code}); nothing was changed")
+            return ApplyResult(False, f"the editor answered with an error ({error.code}); see whether it made the edit")
         if not answer.applied:
             said = f": {answer.failure_reason}" if answer.failure_reason else ""
             return ApplyResult(False, f"the editor did not apply the edit{said}")

@@ -59,9 +59,10 @@ class Ladder:
 
     async def install(self) -> InstallResult:
         """Begin to install the model that is offered. Its progress bar and a message say how that goes."""
+        offer = await self.offered()
+        # Asked only now: a user who sees nothing while the machine is measured asks twice.
         if self._climbing is not None and not self._climbing.done():
             raise refusal("a larger model is being installed already")
-        offer = await self.offered()
         if offer is None:
             raise refusal("there is no larger model to install: `midspan doctor` says what this machine carries")
         self._climbing = asyncio.create_task(self._climb(offer))

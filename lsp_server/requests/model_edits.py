@@ -7,8 +7,8 @@ edit after which it may be asked, and not at all without such a model.
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from pathlib import PurePath
 
 import attrs
@@ -22,7 +22,7 @@ from engine.protocol.messages import Fill, ModelInfo, Read, Snippet, plain
 from engine.protocol.rewrite import Report, Rewrite
 from lsp_server.bulk.workspace_edit import ProjectFiles
 from lsp_server.documents.store import Snapshot
-from lsp_server.engine_link.link import Bar, EngineLink
+from lsp_server.engine_link.link import EngineLink
 from lsp_server.engine_link.status import StatusBoard
 from lsp_server.refactor.related_code import EditedFile, RelatedCode, related_code
 from lsp_server.refactor.search import NICENESS, Worker
@@ -52,11 +52,6 @@ class _Quiet:
 
     def report(self, message: str) -> None:
         """Show nothing."""
-
-
-@contextmanager
-def _no_bar() -> Iterator[Bar]:
-    yield _Quiet()
 
 
 Reports = Callable[[str], Awaitable[Sequence[EditorReport]]]
@@ -98,7 +93,7 @@ class RelatedSearch:
 
     async def _found(self, snapshot: Snapshot, names: tuple[str, ...], used: tuple[str, ...]) -> list[RelatedCode]:
         files = await asyncio.to_thread(ProjectFiles.of, self._session)
-        here = files.folders.place_of(snapshot.full) if snapshot.full else None
+        here = files.folders.place_of(snapshot.full)
         if here is None:
             return []
         targets = await asyncio.to_thread(files.targets, snapshot)
@@ -125,10 +120,10 @@ def snippets_of(found: Sequence[RelatedCode]) -> list[Snippet]:
 class ModelEdits:
     """Asks the model for edits, region by region. `worker` looks for related code."""
 
-    def __init__(self, session: Session, worker: Worker, reports: Reports, price: EditPrice | None = None) -> None:
-        self._session, self._reports, self._price = session, reports, price or EditPrice()
+    def __init__(self, session: Session, worker: Worker, reports: Reports) -> None:
+        self._session, self._reports = session, reports
         self._related = RelatedSearch(session, worker)
-        self._link = EngineLink(StatusBoard(lambda _: None), _no_bar)
+        self._link = EngineLink(StatusBoard(lambda _: None), lambda: nullcontext(_Quiet()))
         self._refused: dict[str, int] = {}
         """The newest edit of a document after which the user refused what the model offered."""
 
@@ -198,7 +193,7 @@ class ModelEdits:
     async def _changed(self, client: EngineClient, snapshot: Snapshot, region: Region, fill: Fill) -> Verdict | None:
         """Return the first change of a region that is to be offered."""
         filled = await self._link.fill(client, fill)
-        found = verdicts(snapshot, region, filled.candidates[0], self._price)
+        found = verdicts(snapshot, region, filled.candidates[0], EditPrice())
         _logger.debug("changes by the model: %s", [one.reason or "offered" for one in found])
         return next((one for one in found if not one.reason), None)
 

@@ -6,7 +6,7 @@ server asks, so that every editor does. The answer "yes" is kept in the user's c
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from lsprotocol import types
@@ -88,21 +88,39 @@ async def follow_configuration(server: LanguageServer) -> None:
         _logger.warning("the editor does not report changed settings (%d)", error.code)
 
 
-async def pulled_settings(server: LanguageServer) -> object:
-    """Ask the editor for the settings. None if it does not answer, or has none."""
-    params = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
-    pending = asyncio.ensure_future(server.workspace_configuration_async(params))
-    # An editor that never answers must not keep the engine from starting.
-    await asyncio.wait({pending}, timeout=_CONFIGURATION_TIMEOUT_S)
-    if not pending.done():
-        _logger.warning("the editor does not answer workspace/configuration; its settings are not used")
-        return None
-    try:
-        answer = pending.result()
-    except JsonRpcException as error:
-        _logger.warning("the editor refused workspace/configuration (%d); its settings are not used", error.code)
-        return None
-    return answer[0] if answer else None
+class SettingsQuestion:
+    """Asks the editor for its settings, and hands them to `use`. A late answer is used when it comes."""
+
+    def __init__(self, server: LanguageServer, use: Callable[[object], Awaitable[None]]) -> None:
+        self._server, self._use = server, use
+        self._known: object = None
+        """The last answer; None if the editor has told nothing."""
+        self._late: asyncio.Task[None] | None = None
+
+    async def ask(self) -> None:
+        """Use the answer, or what the editor told before if there is none within a few seconds."""
+        if self._late is not None:
+            self._late.cancel()
+        answer = asyncio.create_task(self._answer())
+        # An editor that never answers must not keep the engine from starting.
+        await asyncio.wait({answer}, timeout=_CONFIGURATION_TIMEOUT_S)
+        if not answer.done():
+            _logger.warning("the editor does not answer workspace/configuration; its settings are used once it does")
+            self._late = asyncio.create_task(self._use_late(answer))
+        await self._use(answer.result() if answer.done() else self._known)
+
+    async def _answer(self) -> object:
+        params = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
+        try:
+            answer = await self._server.workspace_configuration_async(params)
+        except JsonRpcException as error:
+            _logger.warning("the editor refused workspace/configuration (%d); the settings stay", error.code)
+        else:
+            self._known = answer[0] if answer else None
+        return self._known
+
+    async def _use_late(self, answer: "asyncio.Task[object]") -> None:
+        await self._use(await answer)
 
 
 class EditorReports:

@@ -230,13 +230,13 @@ class Suggestions:
         if client is None:
             desk.silent(request, Silence("away", session.board.message))
             return []
-        # Meanwhile the editor may have sent its settings, which may exclude this file.
-        if session.why_not_served(request.uri) is not None or not session.documents.is_current(snapshot):
-            return []
         answered: Answered | None = None
         if is_typed and request.automatic:
             answered = await self._typed_along(desk, request, *here)
-        if answered is None and session.documents.is_current(snapshot):
+        # Meanwhile the editor may have sent its settings, which may exclude this file.
+        if session.why_not_served(request.uri) is not None or not session.documents.is_current(snapshot):
+            return []
+        if answered is None:
             # Reading a new file is slow, so is an engine's first pass, and a second is little to somebody who waits.
             least_ms = _WAITING_MS if has_waited or not request.automatic else 0.0
             answered = await self._answered(desk, request, client, least_ms, *here)

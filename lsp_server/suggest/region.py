@@ -128,10 +128,11 @@ def _around(snapshot: Snapshot, place: int, free: int) -> Region:
     first, last = max(0, line - MOST_LINES + _BELOW), line + _BELOW
     at = source.byte_at(place)
     for node in snapshot.nodes_around(at, at):
-        if node.child_by_field_name("body") is None or node.start_point.row > line:
+        top, bottom = lines.at_byte(node.start_byte), lines.at_byte(node.end_byte)
+        if node.child_by_field_name("body") is None or top > line:
             continue
-        first = max(first, node.start_point.row)
-        last = min(max(last, first + MOST_LINES - 1), node.end_point.row)
+        first = max(first, top)
+        last = min(max(last, first + MOST_LINES - 1), bottom)
         break
     last = min(max(last, lines.at(max(free - 1, 0))), lines.at(len(snapshot.text)))
     return Region(lines.start(first), source.line_stop(last), free)

@@ -80,13 +80,18 @@ def verdicts(snapshot: Snapshot, region: Region, answer: Candidate, price: EditP
 
 def _in_document(snapshot: Snapshot, region: Region, line: int, before: str, change: Verdict) -> Verdict:
     """Return a change of the lines from `line` of a region as one of the document, with its line ends."""
-    own = snapshot.text[region.start : region.end]
-    at = region.start + sum(map(len, own.splitlines(keepends=True)[:line]))
-    newline = "\r\n" if "\r\n" in own else "\n"
+    lines = snapshot.text[region.start : region.end].splitlines(keepends=True)
+    at, newline = region.start + sum(map(len, lines[:line])), "\r\n" if any(map(_ends_wide, lines)) else "\n"
     start, end = (
-        at + offset + before.count("\n", 0, offset) * (len(newline) - 1) for offset in (change.start, change.end)
+        at + offset + sum(map(_ends_wide, lines[line : line + before.count("\n", 0, offset)]))
+        for offset in (change.start, change.end)
     )
     return Verdict(start, min(end, len(snapshot.text)), change.text.replace("\n", newline))
+
+
+def _ends_wide(line: str) -> bool:
+    """Return whether a line ends with two characters. A file may have lines of both kinds."""
+    return line.endswith("\r\n")
 
 
 def likely(answer: Candidate, start: int, end: int) -> tuple[float, float]:

@@ -121,18 +121,15 @@ class IgnoreRules:
         """Return whether a file, or one of the folders on the way to it, is ignored."""
         parts = path.split("/")
         folders = ("/".join(parts[:count]) for count in range(1, len(parts)))
-        return any(self.ignores_folder(folder) for folder in folders) or self._ignores(path, False)
+        return any(self.ignores_folder(folder) for folder in folders) or self.ignores_itself(path, False)
 
     def ignores_folder(self, path: str) -> bool:
         """Return whether a folder is ignored, apart from the folders on the way to it."""
         name = path.rpartition("/")[2]
-        return name.startswith(".") or name in _NEVER_WALKED or self._ignores(path, True)
+        return name.startswith(".") or name in _NEVER_WALKED or self.ignores_itself(path, True)
 
-    def ignores_file(self, path: str) -> bool:
-        """Return whether a file is ignored, apart from the folders on the way to it."""
-        return self._ignores(path, False)
-
-    def _ignores(self, path: str, is_folder: bool) -> bool:
+    def ignores_itself(self, path: str, is_folder: bool) -> bool:
+        """Return whether a pattern ignores a path, apart from the folders on the way to it."""
         # The nearest .gitignore that says anything about the path decides, as in git.
         folder = path
         while folder:
@@ -155,7 +152,7 @@ class IgnoreRules:
 def walk(folder: str) -> list[str]:
     """Return the paths of the files below a folder that no .gitignore ignores, those nearest to it first."""
     rules = IgnoreRules(folder)
-    return [path for path in walk_files(folder, rules.ignores_folder) if not rules.ignores_file(path)]
+    return [path for path in walk_files(folder, rules.ignores_folder) if not rules.ignores_itself(path, False)]
 
 
 @attrs.frozen

@@ -176,7 +176,8 @@ class WorkspaceMemory:
     def closed(self, uri: str) -> None:
         """Learn a closed document from the disk again: the editor may have dropped changes."""
         self._cancel_delay(uri)
-        self.folders.closed(path_of(uri))
+        if all(other.path != path_of(uri) for other in self._documents.all()):  # as the cells of a notebook
+            self.folders.closed(path_of(uri))
         for place in [place for place, other in self._uris.items() if other == uri]:
             del self._uris[place]
             if (learner := self._learners.get(place.workspace)) is not None:

@@ -89,6 +89,34 @@ async def test_a_wrong_setting_is_reported_once_and_the_others_are_used(editor: 
     assert len(editor.warnings()) == 2
 
 
+@pytest.mark.slow
+async def test_settings_that_come_late_are_used_then_and_until_then_those_that_came_before(editor: Editor) -> None:
+    answers: asyncio.Queue[dict[str, object]] = asyncio.Queue()
+
+    async def answer(_: object) -> list[dict[str, object]]:
+        return [await answers.get()]
+
+    async def model() -> str:
+        return str((await editor.command("midspan.status"))["model"])
+
+    editor.client.protocol.fm.features[types.WORKSPACE_CONFIGURATION] = answer
+    await editor.start(pull={})
+    await eventually(lambda: any("its settings are used once" in each.message for each in editor.client.log_messages))
+    assert await model() == "default"
+
+    async def told(name: str) -> None:
+        answers.put_nowait({"enabled": False, "model": name})
+        while await model() != name:
+            pass
+
+    await told("first")
+    editor.client.log_messages.clear()
+    editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings=None))
+    await eventually(lambda: any("its settings are used once" in each.message for each in editor.client.log_messages))
+    assert await model() == "first"
+    await told("second")
+
+
 async def test_an_unknown_setting_is_shown_with_the_one_that_is_like_it(editor: Editor) -> None:
     settings = {"enabled": False, "colour": "red", "budgetms": 900, "server": {"path": "its own, of VS Code"}}
     await editor.start({"midspan": settings})

@@ -60,14 +60,16 @@ def changed(index: RunIndex, changes: list[tuple[int, list[int] | None]]) -> dic
 
 def check(index: RunIndex, files: dict[int, list[int]], history: list[int], most: int, without: int | None) -> None:
     expected = occurrences(files, history, most, without)
-    answer = index.followers(history, without)
+    answer = index.followers_of_rows([history], without).row(0)
     assert [followers.run for followers in answer] == list(expected)
     for followers in answer:
         places = expected[followers.run]
         counts = Counter(files[file][position] for file, position in places)
         assert dict(zip(followers.tokens.tolist(), followers.counts.tolist(), strict=True)) == counts
-        assert (followers.latest.file, followers.latest.position) == places[-1]
-        assert followers.tokens[followers.newest] == files[places[-1][0]][places[-1][1]]
+        newest = int(followers.places.argmax())
+        latest = followers.latest_of(newest)
+        assert (latest.file, latest.position) == places[-1]
+        assert followers.tokens[newest] == files[places[-1][0]][places[-1][1]]
 
 
 @given(CHANGES, HISTORY, st.sampled_from([2, 64]), st.none() | NUMBER)
@@ -104,7 +106,7 @@ def test_rows_together_are_answered_as_rows_alone(
     together = index.followers_of_rows(histories)
     assert together.rows == len(histories)
     for number, history in enumerate(histories):
-        row, alone = together.row(number), index.followers(history)
+        row, alone = together.row(number), index.followers_of_rows([history]).row(0)
         assert [each.run for each in row] == [each.run for each in alone]
         assert [each.places.tolist() for each in row] == [each.places.tolist() for each in alone]
 
@@ -124,7 +126,7 @@ def test_only_the_file_that_was_added_last_grows() -> None:
     with pytest.raises(ValueError, match="file 0 was not added last"):
         index.extend(0, array([4]))
     index.extend(1, array([5]))
-    assert [each.tokens.tolist() for each in index.followers([1, 2])] == [[3, 5], [3, 5]]
+    assert [each.tokens.tolist() for each in index.followers_of_rows([[1, 2]]).row(0)] == [[3, 5], [3, 5]]
 
 
 def test_large_generations_answer_while_they_are_merged() -> None:
@@ -182,4 +184,4 @@ def test_a_token_that_is_too_large_is_refused() -> None:
 def test_tokens_of_large_vocabularies_are_kept_apart() -> None:
     index = RunIndex()
     index.add(0, array([5, 1 << 20, 5, (1 << 21) - 1]))
-    assert index.followers([5])[0].tokens.tolist() == [1 << 20, (1 << 21) - 1]
+    assert index.followers_of_rows([[5]]).row(0)[0].tokens.tolist() == [1 << 20, (1 << 21) - 1]

@@ -32,7 +32,7 @@ def memories() -> WorkspaceMemories:
 
 
 def known(memories: WorkspaceMemories, workspace: str, path: str = "new.py") -> dict[int, list[int]]:
-    return followers_of(memories.rows(workspace, path, [], []).followers([10, 11]).workspace)
+    return followers_of(memories.rows(workspace, path, [], []).followers_of_rows([[10, 11]]).workspace)
 
 
 def test_a_file_of_many_tokens_is_known_as_far_as_it_is_learned(memories: WorkspaceMemories) -> None:
@@ -65,18 +65,18 @@ def test_the_edited_file_does_not_answer_from_what_was_learned_of_it(memories: W
 
 def test_the_edited_file_answers_with_the_code_around_the_cursor() -> None:
     rows = WorkspaceMemories(ROOM).rows("/a", "one.py", above=[1, 2, 3, 1, 2], below=[1, 2, 4])
-    row = rows.followers([1, 2])
+    row = rows.followers_of_rows([[1, 2]])
     assert followers_of(row.file) == {1: [3, 4], 2: [3, 4]}
     of_two = row.file.row(0)[1]
     assert of_two.counts.tolist() == [1, 1]
-    assert of_two.tokens[of_two.newest] == 3  # above the cursor, so nearer
+    assert of_two.tokens[of_two.places.argmax()] == 3  # above the cursor, so nearer
     assert not row.workspace.row(0)
 
 
 def test_no_run_crosses_from_the_code_below_to_the_code_above() -> None:
     rows = WorkspaceMemories(ROOM).rows("/a", "one.py", above=[3, 4], below=[1, 2])
-    assert not rows.followers([1, 2])
-    assert not rows.followers([])
+    assert not rows.followers_of_rows([[1, 2]])
+    assert not rows.followers_of_rows([[]])
 
 
 @given(st.lists(st.integers(0, 2), max_size=40), st.lists(st.integers(0, 2), max_size=40), st.integers(0, 40))
@@ -86,12 +86,13 @@ def test_a_scan_finds_what_an_index_finds(above: list[int], below: list[int], en
     memories.learn("/a", "below", below)
     memories.learn("/a", "above", above)
     history = (above + below)[:end]
-    row = memories.rows("/a", "new.py", above, below).followers(history)
+    row = memories.rows("/a", "new.py", above, below).followers_of_rows([history])
     assert followers_of(row.file) == followers_of(row.workspace)
     for in_file, indexed in zip(row.file.row(0), row.workspace.row(0), strict=True):
         assert in_file.counts.tolist() == indexed.counts.tolist()
-        assert (in_file.total, in_file.newest) == (indexed.total, indexed.newest)
-        assert in_file.latest.position == indexed.latest.position
+        newest = int(in_file.places.argmax())
+        assert (in_file.total, newest) == (indexed.total, int(indexed.places.argmax()))
+        assert in_file.latest_of(newest).position == indexed.latest_of(newest).position
 
 
 def test_a_forgotten_file_answers_nothing(memories: WorkspaceMemories) -> None:
@@ -128,7 +129,7 @@ def test_the_file_that_was_used_least_recently_leaves_first() -> None:
     memories.learn("/b", "fourth", [1] * 100)
 
     def knows(path: str) -> bool:
-        return bool(memories.rows("/a", "", [], []).followers([ord(path[0])]))
+        return bool(memories.rows("/a", "", [], []).followers_of_rows([[ord(path[0])]]))
 
     assert [knows(path) for path in ("first", "second", "third")] == [True, False, True]
 
@@ -167,7 +168,7 @@ def test_all_workspaces_are_counted_together() -> None:
 
 
 def source(rows: RowMemory, history: list[int], token: int) -> tuple[str, str, list[int], int, int, int]:
-    found = rows.where_from(rows.followers(history), 0, token)
+    found = rows.where_from(rows.followers_of_rows([history]), 0, token)
     assert found is not None
     return found.path, found.part, found.tokens_before.tolist(), found.run, found.count, found.total
 
@@ -177,4 +178,4 @@ def test_a_token_names_the_place_that_it_was_seen_at(memories: WorkspaceMemories
     assert source(rows, [10, 11], 12) == ("one.py", "workspace", [10, 11], 2, 1, 2)
     assert source(rows, [7, 11], 12) == ("", "above", [5, 11], 1, 1, 2)
     assert source(rows, [7, 11], 99) == ("", "below", [11], 1, 1, 2)
-    assert rows.where_from(rows.followers([10, 11]), 0, 1234) is None
+    assert rows.where_from(rows.followers_of_rows([[10, 11]]), 0, 1234) is None

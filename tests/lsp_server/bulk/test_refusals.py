@@ -90,6 +90,18 @@ async def test_a_document_that_was_typed_in_stops_the_whole_edit(editor: BulkEdi
     assert result.message == "other.py has changed since its places were found; run the action again"
 
 
+async def test_an_answer_of_the_editor_that_is_none_is_told_and_not_waited_for(
+    editor: BulkEditor, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(editor, "_apply", lambda _: None)
+    await with_places(editor, project)
+
+    result = await editor.apply((await editor.bulk_edit(IN_WORKSPACE)).id, [0])
+
+    assert not result.applied
+    assert "(-32602)" in result.message
+
+
 async def test_what_the_editor_refuses_is_told(editor: BulkEditor, project: Path) -> None:
     await with_places(editor, project)
     shown = await editor.bulk_edit(IN_WORKSPACE)

@@ -1,6 +1,8 @@
 """The link to a real engine process: it starts the engine when needed, shares it, and starts it again when it dies."""
 
+import asyncio
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from support.lsp_editor import engine_home, eventually
 from engine.client import launcher
 from engine.client.launcher import EngineOptions
 from engine.errors import EngineUnavailable
+from engine.library.store import choose
 from engine.protocol.messages import Fill
 from lsp_server.engine_link import link as link_module
 from lsp_server.engine_link.link import FIRST_DELAY_S, LONGEST_DELAY_S, EngineLink
@@ -22,6 +25,7 @@ from lsp_server.engine_link.status import StatusBoard
 from lsp_server.wire import StatusParams
 
 HOLE = Fill(id=0, prefix="total = ", suffix="\n", budget_ms=2000)
+LONG = attrs.evolve(HOLE, rule="left-to-right", extent="lines", max_tokens=2000, budget_ms=8000)
 
 
 @attrs.define
@@ -207,3 +211,40 @@ async def test_other_options_connect_to_another_engine(options: EngineOptions, t
 
     assert (await linked.link.client()).welcome.model.name
     await linked.link.close()
+
+
+async def test_one_who_waits_for_an_engine_that_is_refused_meanwhile_is_told_why(options: EngineOptions) -> None:
+    linked = new_link()
+    linked.link.configure(options)
+    waiting = asyncio.create_task(linked.link.client())
+    await asyncio.sleep(0)  # it waits now, and no engine can have answered yet
+
+    linked.link.refuse("nobody confirmed this server")
+
+    with pytest.raises(EngineUnavailable, match="nobody confirmed"):
+        await waiting
+    await linked.link.close()
+
+
+@pytest.mark.slow
+async def test_a_fill_of_the_engine_before_leaves_the_new_one_s_name_on_the_board(
+    tiny_model: Path, slow_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MIDSPAN_CONFIG_DIR", str(tmp_path))
+    new = Path(shutil.copytree(tiny_model, tmp_path / "new"))
+    config = new / "config.json"
+    config.write_text(config.read_text().replace('"tiny"', '"new"'))
+    with engine_home(tmp_path / "runtime", slow_model), engine_home(tmp_path / "runtime", new):
+        choose(str(slow_model))
+        linked = new_link()
+        linked.link.configure(EngineOptions(threads=1))
+        filling = asyncio.create_task(linked.link.fill(await linked.link.client(), LONG))
+        choose(str(new))
+        before = await linked.link.change_over()
+        assert before is not None
+        assert not filling.done()
+        await filling
+
+        assert linked.shown[-1].model == "new"
+        await before.close()
+        await linked.link.close()

@@ -9,7 +9,7 @@ from support.marked import at_cursor, hole_at, opened
 
 from engine.protocol.messages import ModelInfo
 from lsp_server.documents.store import Documents, offset_in
-from lsp_server.hole.hole import NEAR, context_budget_of, cut_hole, indent_unit
+from lsp_server.hole.hole import NEAR, context_budget_of, cursor_at_word, cut_hole, indent_unit
 
 UTF16 = types.PositionEncodingKind.Utf16
 
@@ -215,6 +215,12 @@ def test_of_a_line_of_a_million_characters_only_what_is_near_is_looked_at() -> N
     assert 1000 < len(hole.line_after) < 10_000
     assert hole.prefix.endswith(hole.line_before)
     assert hole.suffix.startswith(hole.line_after[:1000])
+
+
+def test_of_a_word_of_a_million_letters_only_what_is_near_is_replaced() -> None:
+    snapshot = opened("a" * 1_000_000)
+    cursor = cursor_at_word(snapshot, types.Position(0, 1_000_000), types.PositionEncodingKind.Utf16)
+    assert 1000 < len(cursor.inserted) < 10_000
 
 
 def test_a_body_below_very_many_comments_is_found_or_not_but_at_once() -> None:

@@ -1,5 +1,7 @@
 """What a model reads besides the hole's own file: which parts of which other open files."""
 
+import time
+
 from engine.protocol.messages import Snippet
 from lsp_server.documents.store import Documents, OpenDocument
 from lsp_server.hole.related_files import EditedLines, OtherFile, RelatedFiles, snippets
@@ -55,6 +57,14 @@ def test_a_long_file_is_sent_as_its_head_and_its_edited_lines() -> None:
     assert snippet.text.index("line_0 ") < snippet.text.index("line_500 ") < snippet.text.index("line_1000 ")
 
 
+def test_edited_lines_are_the_editor_s_below_form_feeds_too() -> None:
+    text = "\x0c\n" * 40 + FULL_OF_LINES
+
+    (snippet,) = snippets("", "python", [OtherFile("long.py", "python", text, [1040])], 2000)
+
+    assert "line_1000 = 1000\n" in snippet.text
+
+
 def test_files_that_do_not_fit_are_left_out() -> None:
     others = [OtherFile("long.py", "python", FULL_OF_LINES, [1000]), OtherFile("short.py", "python", "short = 1\n", [])]
 
@@ -84,6 +94,18 @@ def test_snippets_stay_the_same_until_another_document_changes() -> None:
     assert around() == []
 
 
+def test_what_was_chosen_for_files_that_nobody_opened_is_not_kept_for_ever() -> None:
+    documents, closed = Documents(), Documents()
+    related = RelatedFiles(documents)
+    for number in range(200):
+        closed.open(f"file:///{number}.py", "python", 0, "x = 1\n")
+        snapshot = closed.snapshot(f"file:///{number}.py")
+        assert snapshot is not None
+        related.around(snapshot, 1000, path_unless_secret)
+
+    assert len(related._selections) < 100
+
+
 def path_unless_secret(other: OpenDocument) -> str | None:
     return None if "secret" in other.path else other.path
 
@@ -97,3 +119,22 @@ def test_a_line_with_a_credential_stays_out_of_the_context() -> None:
     snapshot = documents.snapshot("file:///a.py")
     assert snapshot is not None
     assert related.around(snapshot, 1000, lambda other: other.path) == [Snippet("/b.py", "above = 1\n\nbelow = 2\n")]
+
+
+def test_of_many_long_files_only_those_that_changed_are_read_again() -> None:
+    documents = Documents()
+    for number in range(9):
+        documents.open(f"file:///{number}.py", "python", 0, FULL_OF_LINES * 5)
+    documents.open("file:///small.py", "python", 0, "small = 1\n")
+    related = RelatedFiles(documents)
+
+    def seconds() -> float:
+        snapshot = documents.snapshot("file:///0.py")
+        assert snapshot is not None
+        begun = time.thread_time()
+        related.around(snapshot, 48_000, path_unless_secret)
+        return time.thread_time() - begun
+
+    first = seconds()
+    documents.open("file:///small.py", "python", 1, "small = 2\n")
+    assert seconds() < first / 2

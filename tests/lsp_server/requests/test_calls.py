@@ -73,6 +73,17 @@ async def test_the_calls_of_its_own_file_come_first(editor: NextEditEditor, tmp_
     assert edit.textDocument.uri == (tmp_path / "pay.py").as_uri()
 
 
+async def test_the_model_gets_nothing_once_midspan_is_switched_off(editor: NextEditEditor, tmp_path: Path) -> None:
+    editor.show(f"{_PRICE}\n\n{_PAY}", (tmp_path / "cart.py").as_uri())
+    before = (await editor.command("midspan.status"))["asked"]
+    editor.replace("tax)", "tax, currency)")
+    asking = asyncio.create_task(editor.next_edit(any_file=True))
+    await asyncio.sleep(0)  # the request goes first
+    await editor.command("midspan.toggle")
+    assert await asking is None
+    assert (await editor.command("midspan.status"))["asked"] == before
+
+
 async def test_a_removed_parameter_goes_in_file_after_file_without_a_model(
     editor: NextEditEditor, tmp_path: Path
 ) -> None:

@@ -1,5 +1,6 @@
 """A server on another machine gets code only after the user said so, in every editor, whoever named it as the model."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -91,6 +92,30 @@ async def test_an_editor_that_cannot_ask_sends_nothing(mute: Editor, server: Mod
     with pytest.raises(JsonRpcException, match="nobody confirmed it"):
         await mute.fill()
     assert server.received == []
+
+
+async def test_an_answer_that_comes_when_another_model_was_chosen_meanwhile_changes_nothing(
+    home: Path, editor: Editor
+) -> None:
+    asked, answers = asyncio.Event(), asyncio.Event()
+
+    async def choose(_: types.ShowMessageRequestParams) -> types.MessageActionItem:
+        asked.set()
+        await answers.wait()
+        return types.MessageActionItem("Allow")
+
+    editor.client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)(choose)
+    await editor.start({"model": MODEL})
+    await asked.wait()
+    pushed = types.DidChangeConfigurationParams({"midspan": {"model": "embedded"}})
+    editor.client.workspace_did_change_configuration(pushed)
+    assert (await editor.command("midspan.status"))["model"] == "embedded"
+    answers.set()
+    await eventually(lambda: not editor.client.protocol._request_futures)  # the answer is sent
+    await editor.command("midspan.status")
+
+    assert not (home / "trusted-hosts.json").exists()
+    assert [line.message for line in editor.client.log_messages if line.type == types.MessageType.Error] == []
 
 
 async def test_a_host_that_was_confirmed_on_the_command_line_is_used_after_a_restart(

@@ -1,5 +1,6 @@
 """A larger model in an editor: offered when it was measured, installed while the old one answers, changed over."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -64,6 +65,14 @@ async def test_a_model_whose_engine_does_not_start_leaves_all_as_it_was(offered:
     await eventually(lambda: any("the embedded model goes on" in line for line in offered.warnings()))
     assert chosen_model().model == "embedded"
     assert await model_of(offered) == old
+
+
+async def test_one_who_asks_twice_while_the_machine_is_measured_gets_one_model(hub: Hub, editor: Editor) -> None:
+    await editor.start(PATIENT)
+    first, second = (asyncio.create_task(editor.command("midspan.installModel")) for _ in range(2))
+    with pytest.raises(JsonRpcException, match="being installed already"):
+        await second
+    assert (await first)["model"] in RUNGS
 
 
 @pytest.mark.parametrize("wrong", ["damaged", "gated", "gone"])

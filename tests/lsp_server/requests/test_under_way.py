@@ -68,6 +68,22 @@ async def test_another_key_than_the_models_ends_it(engine: RecordingEngine, edit
     assert engine.asked[-1].prefix.endswith("~")
 
 
+async def test_what_the_settings_exclude_meanwhile_is_not_asked_about_again(
+    engine: RecordingEngine, editor: Editor, text: str
+) -> None:
+    with engine.held():
+        first = await begun(engine, editor)
+        asked = len(engine.asked)
+        editor.type("~")
+        second = asyncio.ensure_future(editor.suggest())
+        assert await first == []
+        pushed = types.DidChangeConfigurationParams({"midspan": {"exclude": ["notes.txt"]}})
+        editor.client.workspace_did_change_configuration(pushed)
+        await editor.command("midspan.status")
+    assert await second == []
+    assert len(engine.asked) == asked
+
+
 @pytest.mark.parametrize("change", ["newline", "deletion"])
 async def test_a_line_end_or_a_deletion_ends_it_at_once(
     engine: RecordingEngine, editor: Editor, text: str, change: str

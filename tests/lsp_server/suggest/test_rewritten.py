@@ -83,6 +83,14 @@ def test_a_long_function_is_read_in_part() -> None:
         assert long.count("\n", region.start, region.end) <= MOST_LINES + 1
 
 
+def test_lines_are_the_editor_s_below_lone_carriage_returns_too() -> None:
+    def below(head: str) -> list[str]:
+        snapshot = edited(head + CODE, ("load(path)", "load(path, encoding)"))
+        return [snapshot.text[region.start : region.end] for region in regions_of(snapshot)]
+
+    assert below("# " + "a\r" * 30 + "\n") == below("# a\n" * 31) != []
+
+
 def test_names_in_comments_and_texts_are_no_uses() -> None:
     assert len(regions_of(edited('x = one("two")  # three\n\n\nprint("x")\n', ("x = ", "x: int = ")))) == 1
 
@@ -144,6 +152,15 @@ def test_line_ends_and_tabs_stay_as_they_are() -> None:
     after = crlf.text[: one.start] + one.text + crlf.text[one.end :]
     assert after.count("\n") == after.count("\r\n") == crlf.text.count("\n") + 1
     assert '\tcheck(text)\r\n\tload(text, "load")\r\n' in after
+
+
+def test_a_change_is_where_it_belongs_in_a_file_whose_lines_end_in_two_ways() -> None:
+    mixed = CODE.replace("\n", "\r\n").replace("load it\r\n", "load it\n")
+    snapshot = edited(mixed, ("load(path)", "load(path, encoding)"))
+    old, new = "args.path)  # load it\n    print(", "args.path, encoding)  # load it\n    show("
+    (one,) = answered(snapshot, regions_of(snapshot)[-1], old, new)
+    after = snapshot.text[: one.start] + one.text + snapshot.text[one.end :]
+    assert after.replace("\r", "") == snapshot.text.replace("\r", "").replace(old, new)
 
 
 @pytest.mark.parametrize("odd", ["<<<<<<< HEAD\n", "=======\n", "a\x0cb\n", "a\rb\n", "a\u202eb\n"])

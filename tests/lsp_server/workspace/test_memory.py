@@ -13,6 +13,7 @@ from support.lsp_editor import INVOKED, Editor, eventually
 from support.recording_engine import RecordingEngine
 from support.workspace_editor import LEARNED, Change, Start, bars, learned, name_of, report, use_settings, work_on
 
+from lsp_server.server import MidspanServer
 from lsp_server.workspace import learner as pace_module
 from lsp_server.workspace.learner import Pace, WorkspaceFile
 from lsp_server.workspace.memory import Folders
@@ -226,3 +227,20 @@ def test_of_an_open_document_no_disk_is_asked_until_it_is_closed(tmp_path: Path)
     assert folders.place_of(path) == WorkspaceFile(os.path.realpath(tmp_path / "real"), "f.py")
     folders.closed(path)
     assert folders.place_of(path) is None
+
+
+async def test_of_the_other_cells_of_a_notebook_no_disk_is_asked_when_one_is_closed(tmp_path: Path) -> None:
+    write(tmp_path, {"real/f.ipynb": ""})
+    link, path = tmp_path / "link", str(tmp_path / "link" / "f.ipynb")
+    link.symlink_to(tmp_path / "real")
+    session = MidspanServer().session
+    session.memory.use_folders([str(link)])
+    cells = [f"vscode-notebook-cell:{path}#{number}" for number in range(2)]
+    for uri in cells:
+        session.opened(types.DidOpenTextDocumentParams(types.TextDocumentItem(uri, "python", 0, "")))
+    link.unlink()
+    before = session.memory.folders.place_of(path)
+    assert before is not None
+    for uri, place in zip(cells, [before, None], strict=True):
+        session.closed(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
+        assert session.memory.folders.place_of(path) == place
