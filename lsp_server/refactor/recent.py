@@ -18,7 +18,8 @@ from lsp_server.refactor.bindings import imports_of
 from lsp_server.refactor.difference import Sort
 from lsp_server.refactor.doubts import SURE
 from lsp_server.refactor.file_edit import FileEdit, Places, Span, by_place
-from lsp_server.refactor.learn import Learned, Lesson, lesson, put
+from lsp_server.refactor.learn import Lesson, lesson
+from lsp_server.refactor.learned import Learned, put
 from lsp_server.refactor.notation import described, with_contexts
 from lsp_server.refactor.pattern import Leaf, Pattern, items
 from lsp_server.refactor.rewrite import rewrite
@@ -27,7 +28,7 @@ from lsp_server.refactor.search import Found, Target
 from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, syntax_of
 
 _MAX_RULES = 2
-_ONLY_REPEATED: frozenset[Sort] = frozenset({"value", "removal"})
+_ONLY_REPEATED: frozenset[Sort] = frozenset({"value", "removal", "insertion"})
 """Such edits are made at single places all the time. Two that are alike are an example."""
 
 
@@ -179,7 +180,7 @@ def places_of_files(rules: RuleSet, targets: Sequence[Target]) -> list[tuple[int
 def _recent_rules(edits: Sequence[RecentEdit], language: Language, path: str) -> RecentRules | None:
     """Return the rules of the newest edit, widened by older edits that are alike. `edits` has the newest last.
 
-    There is none while the edit is unfinished, and none for an edit that only adds. Imports that an edit before or
+    There is none while the edit is unfinished, and none for an edit that adds what says not where else it belongs. Imports that an edit before or
     after it changed come along.
     """
     lessons = [one for edit in _steps(edits) if (one := _lesson(edit.before, edit.after, language, path)) is not None]
@@ -189,7 +190,9 @@ def _recent_rules(edits: Sequence[RecentEdit], language: Language, path: str) ->
     while lessons and _is_of_imports(lessons[-1]):
         later = later.joined(lessons.pop().imports)
     newest = lessons[-1] if lessons else None
-    if newest is None or newest.insertions or newest.small or not 1 <= len(newest.learned) <= _MAX_RULES:
+    if newest is None or newest.small or not 1 <= len(newest.learned) <= _MAX_RULES:
+        return None
+    if newest.insertions > newest.placed:
         return None
     learned, examples, imports = list(lessons[-1].learned), 1 + lessons[-1].alike, later
     for one in reversed(lessons):
