@@ -8,6 +8,7 @@ from lsp_server.refactor.anchors import NAMES, inner_body, is_bound, is_value
 from lsp_server.refactor.bindings import BROUGHT, Scopes, binds, is_function
 from lsp_server.refactor.generalise import Side
 from lsp_server.refactor.grammar import (
+    is_access,
     is_arguments,
     is_call,
     is_callee,
@@ -146,7 +147,7 @@ class AnchorReader(Side):
         return any(key_of(one) in self._shared and not is_role(one) and not is_callee(one) for one in node.walk())
 
     def _hole(self, node: Node) -> Hole | None:
-        if is_role(node) or is_callee(node) or not node.named:
+        if is_role(node) or is_callee(node) or not _may_vary(node):
             return None
         if key_of(node) in self._shared or key_of(node) in self.holes:
             return self._variable(node, frozenset({node.kind}) if is_bound(node) else frozenset())
@@ -158,6 +159,11 @@ class AnchorReader(Side):
     def _variable(self, node: Node, kinds: frozenset[str]) -> Hole:
         is_receiver = node.parent is not None and receiver_of(node.parent) is node
         return self.holes.setdefault(key_of(node), Hole(f"X{len(self.holes)}", kinds, is_receiver))
+
+
+def _may_vary(node: Node) -> bool:
+    """Return whether a node is a variable or a member, and nothing that has one as its only child."""
+    return node.kind in NAMES or is_access(node)
 
 
 def _is_named_callee(node: Node) -> bool:
@@ -178,7 +184,7 @@ class AddedReader(Side):
 
     def read(self, node: Node) -> Pattern:
         gap = self.gap(node)
-        hole = self._holes.get(key_of(node)) if not is_fixed_name(node) else None
+        hole = self._holes.get(key_of(node)) if _may_vary(node) and not is_fixed_name(node) else None
         if hole is None and node.children:
             return Branch(node.kind, tuple(map(self.read, node.children)), node.field)
         self.end = node.end

@@ -96,7 +96,9 @@ def _beside(added: Added, used: Collection[Key], scopes: Scopes) -> Iterator[Anc
     if above is not None and old_above is not None and not is_text(above):
         if not leaves_block(above):
             one = _anchor("after", old_above, above, added, used, scopes)
-            yield one if one.shared else _with_guard(one, added, used, scopes) or one
+            if (both := _with_guard(one, added, used, scopes)) is not None:
+                yield both
+            yield one
     elif (function := _function_of(added.body)) and (old := _function_of(added.old_body)):
         names = {key_of(one) for each in _parameters(function) for one in each.walk() if one.kind in NAMES}
         shared = frozenset(names.intersection(used))

@@ -117,7 +117,7 @@ def doubt_of(
     is_own = bool(own) and _is_near(match.nodes[0], own or ())
     if rule.is_syntax and not is_own and not is_free:
         return "only its syntax is as in the example"
-    if not is_own and (other := other_meaning(rule, match, own or ())):
+    if other := other_meaning(rule, match, own or (), is_own=is_own):
         return other
     is_short = _has_short_name(rule)
     is_other = bool(rule.receivers) and not receivers_of(match) <= rule.receivers

@@ -76,21 +76,24 @@ def unplaced(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     )
 
 
-def other_meaning(rule: Rule, match: Match, own: Sequence[tuple[int, int]]) -> str:
+def other_meaning(rule: Rule, match: Match, own: Sequence[tuple[int, int]], *, is_own: bool) -> str:
     """Return why the statements that a rule adds may not belong to a place; "" if nothing says so.
 
-    `own` are the parts of its text that are examples. The place is in another function than these.
+    `own` are the parts of its text that are examples. `is_own` says that the place is in the same function as one of
+    them. Authors who add a line beside one statement leave out most of its like in other functions.
     """
     inserts, node = rule.inserts, match.nodes[0]
     if inserts is None:
+        return ""
+    if inserts.side != "first" and _is_added_apart(rule, match):
+        return "what the edit adds is already there, on another line"
+    if is_own:
         return ""
     if other := next(iter(sorted(inserts.variables)), ""):
         return f"`{other}`, which the edit uses, may be another variable here"
     if inserts.side != "first" and own_receivers(node) and not _is_in_class_of(own, node):
         return "its object may be of another class"
-    if inserts.side != "first" and _is_added_apart(rule, match):
-        return "what the edit adds is already there, on another line"
-    return ""
+    return "nothing here says that it needs what the edit adds"
 
 
 def _is_in_class_of(own: Sequence[tuple[int, int]], node: Node) -> bool:
@@ -261,18 +264,22 @@ def _bound_there(rule: Rule, node: Node) -> str | None:
 
 
 def _is_added_apart(rule: Rule, match: Match) -> bool:
-    """Return whether a block has the first of the added statements too, and not beside another place."""
+    """Return whether a block has the first of the added statements too, and not beside another place.
+
+    If only such places are between them, the statement may be there for all of these.
+    """
     inserts, node = rule.inserts, match.nodes[-1]
     assert inserts is not None
     siblings = node.parent.parts if node.parent is not None else [node]
     index = next(index for index, one in enumerate(siblings) if one is node)
-    step = 1 if inserts.side == "after" else -1
-    statement = as_pattern(inserts.statements[0 if step == 1 else -1])
-    others = siblings[index + 1 :] if step == 1 else siblings[:index]
+    is_after = inserts.side == "after"
+    statement = as_pattern(inserts.statements[0 if is_after else -1])
+    others = siblings[index + 1 :] if is_after else siblings[:index][::-1]
+    between: list[bool] = []
     for other in others:
-        at = next(at for at, one in enumerate(siblings) if one is other) - step
-        if _is_same(match, match_at(statement, other)) and not match_at(rule.pattern[-1], siblings[at]):
+        if _is_same(match, match_at(statement, other)) and (all(between) or not between[-1]):
             return True
+        between.append(match_at(rule.pattern[-1], other) is not None)
     return False
 
 

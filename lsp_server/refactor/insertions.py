@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from lsp_server.refactor.anchor_pattern import AddedReader, AnchorReader
-from lsp_server.refactor.anchors import BODIES, Anchor, anchors_of, is_text
-from lsp_server.refactor.bindings import Scopes, binds, imports_of
+from lsp_server.refactor.anchors import BODIES, NAMES, Anchor, anchors_of, is_text
+from lsp_server.refactor.bindings import Scopes, binds, declares, imports_of
 from lsp_server.refactor.difference import Added, Change
 from lsp_server.refactor.generalise import Sides
-from lsp_server.refactor.grammar import SELF, is_definition, is_name
+from lsp_server.refactor.grammar import SELF, is_access, is_definition, is_name
 from lsp_server.refactor.matching import match_at
 from lsp_server.refactor.pattern import ENOUGH, Branch, Pattern, Rest, variables, weight
 from lsp_server.refactor.rule import Inserts, Need, Rule
@@ -62,8 +62,11 @@ def _may_be_example(added: Added, traits: Traits) -> bool:
 
 
 def _is_whole(node: Node) -> bool:
-    """Return whether a node is a statement without syntax errors, and not a text alone."""
-    return not is_text(node) and not any(one.kind == "ERROR" or one.start == one.end for one in node.walk())
+    """Return whether a node is a statement without syntax errors, and no text or name alone."""
+    inner = node.children[0] if node.kind == "expression_statement" and len(node.children) == 1 else node
+    is_name_alone = inner.kind in NAMES or is_access(inner)
+    has_errors = any(one.kind == "ERROR" or one.start == one.end for one in node.walk())
+    return not (is_text(node) or is_name_alone or has_errors)
 
 
 def united(first: Rule, second: Rule) -> Sides | None:
@@ -122,6 +125,7 @@ def _insertion(anchor: Anchor, added: Added, before: Syntax, after: Syntax, scop
         return None
     statements = tuple(AddedReader(after, reader.holes).read(node) for node in added.nodes)
     is_again = any(match_at(pattern[0], one) for node in added.nodes for one in node.walk())
+    is_again = is_again or _binds_again(added, anchor, after)
     if weight(pattern) < ENOUGH or is_again or not variables(statements) <= variables(pattern):
         return None
     is_before = anchor.side == "before"
@@ -138,6 +142,14 @@ def _insertion(anchor: Anchor, added: Added, before: Syntax, after: Syntax, scop
         needs_of((), added.nodes, after.language.id, added.nodes[0]),
         is_syntax=is_first and not reader.is_telling,
     )
+
+
+def _binds_again(added: Added, anchor: Anchor, after: Syntax) -> bool:
+    """Return whether added statements declare a name of their anchor, where each name is declared once."""
+    names = {leaf.text for node in anchor.new for leaf in node.leaves() if anchor.side != "first"}
+    bound = (leaf for node in added.nodes for leaf in node.leaves() if is_name(leaf) and leaf.text in names)
+    id_ = after.language.id
+    return traits_of(id_).declares and any(declares(leaf, after.root, id_) for leaf in bound)
 
 
 def _own_variables(added: Added, anchor: Anchor, scopes: Scopes) -> frozenset[str]:

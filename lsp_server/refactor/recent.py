@@ -52,6 +52,11 @@ class RecentRules:
         return any(rule.rename is not None for rule in self.rules.rules)
 
     @property
+    def only_adds(self) -> bool:
+        """Whether the edit only added statements beside others, as all writing does."""
+        return all(rule.inserts is not None for rule in self.rules.rules)
+
+    @property
     def is_of_file(self) -> bool:
         """Whether no other file can have a place."""
         return all(rule.rename is not None and rule.rename.is_of_file for rule in self.rules.rules)
@@ -70,7 +75,10 @@ class RecentPlaces:
 
 
 def recent_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> RecentPlaces | None:
-    """Return the rules of the newest edit, and where it belongs too in the text after it. None if there is no rule."""
+    """Return the rules of the newest edit, and where it belongs too in the text after it. None if there is no rule.
+
+    A statement that was added once gives none if no other place of the file may need it.
+    """
     text = edits[-1].after if edits else ""
     recent = _rules_of(edits, text, language_id, path)
     if recent is None:
@@ -83,7 +91,7 @@ def recent_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> R
     edit = _rewritten(recent.rules, edits, language_id, path)
     found = _without_done(recent.rules, edit, edits, language_id, path)
     if not recent.is_telling:
-        return RecentPlaces(recent, found)
+        return RecentPlaces(recent, found) if found.blocks or not recent.only_adds else None
     if edit.doubtful:
         edit = _rewritten(recent.rules, edits, language_id, path, {*edit.places} - {one.span for one in edit.doubtful})
     return RecentPlaces(recent, found, _one_by_one(edit, edits))
@@ -180,8 +188,8 @@ def places_of_files(rules: RuleSet, targets: Sequence[Target]) -> list[tuple[int
 def _recent_rules(edits: Sequence[RecentEdit], language: Language, path: str) -> RecentRules | None:
     """Return the rules of the newest edit, widened by older edits that are alike. `edits` has the newest last.
 
-    There is none while the edit is unfinished, and none for an edit that adds what says not where else it belongs. Imports that an edit before or
-    after it changed come along.
+    There is none while the edit is unfinished, and none for added statements that do not say where else they belong.
+    Imports that an edit before or after it changed come along.
     """
     lessons = [one for edit in _steps(edits) if (one := _lesson(edit.before, edit.after, language, path)) is not None]
     if not lessons or not edits or _lesson(edits[-1].before, edits[-1].after, language, path) is None:
@@ -211,7 +219,9 @@ def _recent_rules(edits: Sequence[RecentEdit], language: Language, path: str) ->
     own = _own_imports(learned, imports, _syntax(edits[-1].after, language))
     if later != ImportEdit() and not {*later.added, *later.removed} & {*own.added, *own.removed}:
         return None  # the newest edit has nothing to do with the one before
-    all_rules = with_contexts(RuleSet(language.id, rules, own), language)
+    # Statements that an edit adds belong to its own function.
+    places = (newest.own,) if sorts == {"insertion"} else ()
+    all_rules = with_contexts(RuleSet(language.id, rules, own, own=places), language)
     return RecentRules(all_rules, "; ".join(map(described, rules)), examples, is_telling, wide)
 
 
