@@ -80,8 +80,13 @@ def is_value(node: Node, scopes: Scopes) -> bool:
     if node.kind in NAMES:
         return _is_variable(node.children[-1] if node.children else node, scopes)
     first = next(node.leaves())
-    is_path = is_access(node) and all(map(_is_step, (one for one in node.walk() if one.children)))
-    return is_path and (first.text in SELF | {"$"} or _is_variable(first, scopes))
+    return is_path(node) and (first.text in SELF | {"$"} or _is_variable(first, scopes))
+
+
+def is_path(node: Node) -> bool:
+    """Return whether a node is a name, or members of one: to read it twice does nothing else."""
+    inner = (one for one in node.walk() if one.children)
+    return node.kind in NAMES or (is_access(node) and all(map(_is_step, inner)))
 
 
 def own_receivers(node: Node) -> set[str]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.anchors import BODIES, body_of, is_text, leaves_block, own_receivers
+from lsp_server.refactor.anchors import BODIES, body_of, is_path, is_text, leaves_block, own_receivers
 from lsp_server.refactor.bindings import Scopes
-from lsp_server.refactor.grammar import is_container, is_fixed_name, is_name
+from lsp_server.refactor.grammar import SELF, is_container, is_fixed_name, is_name
 from lsp_server.refactor.matching import Match, match_at, matches
 from lsp_server.refactor.pattern import Hole, Leaf, Rest, as_pattern, items
 from lsp_server.refactor.rule import Inserts, Rule
@@ -216,11 +216,13 @@ def _is_first_alone(statement: Node) -> bool:
 
 
 def _no_name(inserts: Inserts, match: Match) -> str | None:
-    """Return a reason if a variable that the added statements use has no name here."""
+    """Return a reason if a variable that the added statements use has no name here: a call would be made twice."""
     used = {item.name for item in items(inserts.statements) if isinstance(item, Hole)}
     for bound in match.bounds:
-        if isinstance(bound.item, Hole) and bound.item.name in used and bound.nodes[0].text == "_":
-            return "`_` is no variable that the edit could use"
+        if isinstance(bound.item, Hole) and bound.item.name in used:
+            node = bound.nodes[0]
+            if node.text == "_" or not (is_path(node) or node.text in SELF):
+                return "it has no variable where the example has the one that the edit uses"
     return None
 
 

@@ -44,13 +44,15 @@ def insertion_of(added: Added, before: Syntax, after: Syntax) -> Insertion | Non
     """Return what an example adds beside a statement; None if it shares no name with the code beside it.
 
     That is the statement before or after it, whichever shares more names, or the function around it whose parameters it
-    uses, if it is the first of its body.
+    uses, if it is the first of its body. Of equal ones it is what says most, or what is above.
     """
     if not _may_be_example(added, traits_of(before.language.id)):
         return None
     scopes = Scopes(after, imports_of(after))
-    found = (_insertion(anchor, added, before, after, scopes) for anchor in anchors_of(added, scopes))
-    return next((one for one in found if one is not None), None)
+    anchors = anchors_of(added, scopes)
+    found = [(one, _insertion(one, added, before, after, scopes)) for one in anchors]
+    ranked = [(-anchor.score, one.is_syntax, at, one) for at, (anchor, one) in enumerate(found) if one is not None]
+    return min(ranked, key=lambda one: one[:3])[3] if ranked else None
 
 
 def _may_be_example(added: Added, traits: Traits) -> bool:

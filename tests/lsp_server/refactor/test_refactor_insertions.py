@@ -112,6 +112,13 @@ def test_a_function_that_is_no_test_says_too_little_of_others() -> None:
     assert doubts(edit) == ["only its syntax is as in the example"]
 
 
+def test_what_a_statement_calls_says_more_than_the_head_of_a_function() -> None:
+    example = ("def f(a):\n    send(a)\n", "def f(a):\n    check(a)\n    send(a)\n")
+    assert rules_of("python", example) == ["send($X0$$R1) → check($X0); send($X0$$R1)"]
+    two = ("def f(a, b):\n    send(a)\n", "def f(a, b):\n    check(a, b)\n    send(a)\n")
+    assert rules_of("python", two) == ["def $N(a, b):$$B → def $N(a, b): check(a, b); $$B"]
+
+
 def test_another_test_may_not_need_it() -> None:
     example = ("def test_a(db):\n    go()\n", "def test_a(db):\n    db.clear()\n    go()\n")
     edit = sure_edit("python", "def test_b(db):\n    go()\n", example)
@@ -213,7 +220,9 @@ def test_a_variable_of_the_example_is_another_one_elsewhere() -> None:
         ("java", "class A { void f() {\n  a.write(1);\n", "  a.flush();\n} }\n",
          "class A { void f() {\n  a.write(1); go();\n} }\n", "other code is on its line"),
         ("go", "package p\n\nfunc f() {\n\tr, e := db.Query(q)\n", "\tdefer r.Close()\n}\n",
-         "package p\n\nfunc f() {\n\t_, e := db.Query(q)\n}\n", "`_` is no variable that the edit could use"),
+         "package p\n\nfunc f() {\n\t_, e := db.Query(q)\n}\n", "it has no variable where the example has the one that the edit uses"),
+        ("python", "def f(a):\n    send(a)\n", "    check(a)\n", "def f(a):\n    send(make(a))\n",
+         "it has no variable where the example has the one that the edit uses"),
         ("go", "package p\n\nfunc f() {\n\tr := db.Query(q)\n", "\tn := r.Count()\n}\n",
          "package p\n\nfunc f() {\n\tr := db.Query(q)\n\tn := 1\n}\n", "`n`, which the edit binds, is in use here"),
         ("php", "<?php\nfunction f() {\n  $r = get($q);\n", "  return $r;\n}\n",
@@ -227,7 +236,9 @@ def test_a_variable_of_the_example_is_another_one_elsewhere() -> None:
 def test_a_place_without_room_for_the_statement_is_left_out(
     language: str, old: str, added: str, text: str, reason: str
 ) -> None:
-    end = {"    a.flush()\n": "", "a.flush();\n": "", "[a.first] = a;\n": ""}.get(added, added.partition("\n")[2])
+    end = {"    a.flush()\n": "", "    check(a)\n": "", "a.flush();\n": "", "[a.first] = a;\n": ""}.get(
+        added, added.partition("\n")[2]
+    )
     edit = edit_of(language, [(old + end, old + added)], text)
     assert reasons(edit) == [reason]
 
