@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.anchors import BODIES, body_of, is_path, is_text, leaves_block, own_receivers
+from lsp_server.refactor.anchors import BODIES, body_of, is_path, is_text, own_receivers
 from lsp_server.refactor.bindings import Scopes
 from lsp_server.refactor.grammar import SELF, is_container, is_fixed_name, is_name
 from lsp_server.refactor.matching import Match, match_at, matches
@@ -18,6 +18,8 @@ from lsp_server.refactor.traits import traits_of
 
 _CASE = re.compile(r"^(switch_(case|default|block_statement_group)|case_statement|default_statement)$")
 _CLASS = re.compile(r"^(class|impl|trait|object|struct)(_(definition|declaration|item|specifier))?$")
+_NO_BLOCK = re.compile(r"^(if|else|while|do|for|foreach|enhanced_for|for_in|for_range|with|labeled|control)(_\w+)?$")
+_NO_ROOM = "it is a body without a block, where no other statement has room"
 _GOES_ON = ("(", "[", "`", "+", "-", "/", "*", ".")
 """A line that begins so goes on with the statement above it, if that has no ";"."""
 
@@ -35,8 +37,7 @@ def position_of(inserts: Inserts, match: Match) -> int:
 
 def first_line_beside(match: Match, inserts: Inserts) -> int:
     """Return a byte of the line whose indentation the added statements get."""
-    node = match.nodes[-1]
-    return _statements(node)[0].start if inserts.side == "first" else node.start
+    return _statements(match.nodes[0])[0].start if inserts.side == "first" else _statement(match).start
 
 
 def node_beside(rule: Rule, match: Match) -> Node:
@@ -47,7 +48,7 @@ def node_beside(rule: Rule, match: Match) -> Node:
 
 def tails_of(inserts: Inserts, match: Match, syntax: Syntax) -> list[str]:
     """Return how the added statements end: as the statement beside them, or as in the example."""
-    own = _tail(match.nodes[0], syntax)
+    own = _tail(match.nodes[0] if len(match.nodes) > 1 else _statement(match), syntax)
     return [own if tail is None else tail for tail in inserts.tails]
 
 
@@ -64,7 +65,7 @@ def with_line_ends(inserts: Inserts, match: Match, added: Sequence[str], syntax:
 
 def unplaced(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     """Return a reason if statements cannot be added at a place."""
-    inserts, node, syntax = rule.inserts, match.nodes[-1], scopes.syntax
+    inserts, node, syntax = rule.inserts, _statement(match), scopes.syntax
     if inserts is None:
         return None
     return (
@@ -96,6 +97,13 @@ def other_meaning(rule: Rule, match: Match, own: Sequence[tuple[int, int]], *, i
     return "nothing here says that it needs what the edit adds"
 
 
+def _statement(match: Match) -> Node:
+    """Return the last statement of a place: Rust has an expression where the value of a block is."""
+    node, parent = match.nodes[-1], match.nodes[-1].parent
+    is_inner = parent is not None and parent.kind == "expression_statement" and len(parent.children) == 1
+    return parent if is_inner and parent is not None else node
+
+
 def _is_in_class_of(own: Sequence[tuple[int, int]], node: Node) -> bool:
     """Return whether the class around a node has an example."""
     around = next((one for one in node.ancestors() if _CLASS.search(one.kind)), None)
@@ -104,7 +112,7 @@ def _is_in_class_of(own: Sequence[tuple[int, int]], node: Node) -> bool:
 
 def _lines(inserts: Inserts, match: Match, syntax: Syntax) -> tuple[int, int]:
     """Return the bytes of a place from the start or up to the end of which statements are added."""
-    node = match.nodes[-1]
+    node = _statement(match)
     if inserts.side == "before":
         start = node.start if inserts.is_below_comments else _comments_above(node, syntax)
         bodies = (one.start for one in node.children if is_container(one))
@@ -179,7 +187,7 @@ def _comments_above(node: Node, syntax: Syntax) -> int:
 
 def _is_apart(inserts: Inserts, match: Match, syntax: Syntax) -> tuple[bool, bool]:
     """Return whether no empty line is needed above and below what is added: there is one, or nothing else."""
-    at, data, node = position_of(inserts, match), syntax.data, match.nodes[-1]
+    at, data, node = position_of(inserts, match), syntax.data, _statement(match)
     siblings = node.parent.parts if node.parent is not None else [node]
     is_first, is_last = siblings[0] is node, siblings[-1] is node and inserts.side != "first"
     line = data[data.rfind(b"\n", 0, max(at - 1, 0)) + 1 : at]
@@ -190,7 +198,8 @@ def _is_apart(inserts: Inserts, match: Match, syntax: Syntax) -> tuple[bool, boo
 def _no_line(node: Node, syntax: Syntax) -> str | None:
     parent = node.parent
     if parent is None or not (BODIES.search(parent.kind) or _CASE.search(parent.kind) or parent.parent is None):
-        return "it is a body without a block, where no other statement has room"
+        is_body = parent is not None and _NO_BLOCK.search(parent.kind)
+        return _NO_ROOM if is_body else "it is a part of an expression here, and the edit is a statement"
     start = syntax.data.rfind(b"\n", 0, node.start) + 1
     if syntax.data[start : node.start].strip() or _line_end(node.end, syntax) is None:
         return "other code is on its line"
@@ -232,9 +241,8 @@ def _never_run(inserts: Inserts, node: Node) -> str | None:
     leaves = next(kinds, None)
     is_end = leaves is not None and leaves.text in ("return", "throw", "raise", "break", "continue")
     siblings = node.parent.parts if node.parent is not None else [node]
-    if is_end and inserts.side == "after" and inserts.is_last and siblings[-1] is not node:
-        return "what follows it would never run"
-    return "it is the end of its block" if inserts.side == "after" and leaves_block(node) else None
+    is_dead = is_end and inserts.side == "after" and inserts.is_last and siblings[-1] is not node
+    return "what follows it would never run" if is_dead else None
 
 
 def _goes_on(inserts: Inserts, match: Match, syntax: Syntax) -> str | None:
@@ -270,7 +278,7 @@ def _is_added_apart(rule: Rule, match: Match) -> bool:
 
     If only such places are between them, the statement may be there for all of these.
     """
-    inserts, node = rule.inserts, match.nodes[-1]
+    inserts, node = rule.inserts, _statement(match)
     assert inserts is not None
     siblings = node.parent.parts if node.parent is not None else [node]
     index = next(index for index, one in enumerate(siblings) if one is node)

@@ -1,7 +1,7 @@
 """Statements that an example only adds: beside which statement they belong, or in the body of which function."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import attrs
 
@@ -229,8 +229,3 @@ def _body_start(body: Node) -> int:
     """Return the byte after the bracket that opens a body, or its start."""
     first = body.children[0] if body.children else None
     return first.end if first is not None and first.text == "{" else body.start
-
-
-def several(rules: Iterable[Rule]) -> bool:
-    """Return whether rules insert more than two sorts of statements: that is no edit made in many places."""
-    return sum(rule.inserts is not None for rule in rules) > 2

@@ -140,6 +140,17 @@ def test_a_statement_after_the_check_of_a_value_follows_both(language: str) -> N
     assert repeated(language, *example, head + other + end) == head + other + added + end
 
 
+def test_the_value_of_a_block_and_a_statement_are_alike() -> None:
+    old = "fn f(x: X) {\n    y();\n    x.go()\n}\n"
+    text = "fn g(x: X) {\n    y();\n    x.go(); // go\n    let z = x.go();\n    if z { x.go() }\n}\n"
+    edit = edit_of("rust", [(old, old.replace("    x.go()", "    x.init();\n    x.go()"))], text)
+    assert edit.applied(text) == text.replace("    x.go(); //", "    x.init();\n    x.go(); //")
+    assert reasons(edit) == [
+        "it is a part of an expression here, and the edit is a statement",
+        "other code is on its line",
+    ]
+
+
 def test_what_has_the_statement_already_is_no_place() -> None:
     text = "def f(a):\n    a.write(2)\n    a.flush()\n    a.write(3)\n    # soon\n    a.flush()\n"
     edit = edit_of("python", [WRITE], text)
