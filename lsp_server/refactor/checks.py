@@ -24,6 +24,7 @@ from lsp_server.refactor.grammar import (
     is_statement,
 )
 from lsp_server.refactor.import_rules import refused
+from lsp_server.refactor.insertion_places import node_beside, unplaced
 from lsp_server.refactor.matching import Bound, Match, match_at, matches
 from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, as_pattern, items
 from lsp_server.refactor.render import Place
@@ -63,11 +64,12 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         or _captured(place, scopes)
         or _between_tags(place)
         or _taken_target(rule, node, scopes)
-        or unmet(rule.needs, node, rule.language)
+        or unmet(rule.needs, node_beside(rule, place.match), rule.language)
         or other_use(rule.uses, node)
         or _in_quotes(rule, node)
         or _needed(place)
         or unsound(rule, place.match, scopes)
+        or unplaced(rule, place.match, scopes)
         or (None if rule.drops_used else dropped_parameter(rule, place.match))
     )
 

@@ -30,7 +30,7 @@ from lsp_server.refactor.grammar import (
 )
 from lsp_server.refactor.syntax import Node, Syntax, leaf_text, same
 
-Sort = Literal["structure", "value", "removal", "rename"]
+Sort = Literal["structure", "value", "removal", "rename", "insertion"]
 
 
 @attrs.frozen(eq=False)
@@ -41,12 +41,28 @@ class Change:
     after: tuple[Node, ...]
 
 
+@attrs.frozen(eq=False)
+class Added:
+    """A run of sibling nodes that an edit only added. `old` is what was in its place: the nodes before and after it.
+
+    `new` are the same two nodes after the edit. None is the start or the end of the nodes' parent, `body`.
+    """
+
+    nodes: tuple[Node, ...]
+    body: Node
+    old_body: Node
+    old: tuple[Node | None, Node | None]
+    new: tuple[Node | None, Node | None]
+
+
 @attrs.define
 class Difference:
-    """The changes of an example. `insertions` counts runs of statements that were only added: no place shows where."""
+    """The changes of an example. `insertions` counts runs of nodes that were only added; `added` are those of them
+    that may be statements."""
 
     changes: list[Change] = attrs.field(factory=list)
     insertions: int = 0
+    added: list[Added] = attrs.field(factory=list)
 
 
 def difference(before: Syntax, after: Syntax) -> Difference:
@@ -119,11 +135,25 @@ def _compare_runs(before: Node, after: Node, found: Difference) -> None:
         old, new = first[low:high], second[new_low:new_high]
         if not old:
             found.insertions += 1
+            found.added.append(_added((before, first, low), (after, second, new_low), len(new)))
         elif len(old) == len(new) and all(map(_are_versions, old, new)):
             for one, other in zip(old, new, strict=True):
                 _compare(one, other, found)
         else:
             _split_run(old, new, found)
+
+
+def _added(old: tuple[Node, list[Node], int], new: tuple[Node, list[Node], int], count: int) -> Added:
+    """Return `count` nodes of a parent that were added. Both sides are a parent, its children, and where that was."""
+    (old_body, olds, at), (body, news, new_at) = old, new
+    before = (_named_at(olds, at - 1), _named_at(olds, at))
+    after = (_named_at(news, new_at - 1), _named_at(news, new_at + count))
+    return Added(tuple(news[new_at : new_at + count]), body, old_body, before, after)
+
+
+def _named_at(nodes: Sequence[Node], index: int) -> Node | None:
+    """Return the node at an index, if there is one and it is no bracket."""
+    return nodes[index] if 0 <= index < len(nodes) and nodes[index].named else None
 
 
 def _are_versions(before: Node, after: Node) -> bool:

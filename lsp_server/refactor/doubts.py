@@ -20,6 +20,7 @@ from lsp_server.refactor.grammar import (
     is_statement,
     receiver_of,
 )
+from lsp_server.refactor.insertion_places import other_meaning
 from lsp_server.refactor.matching import Match
 from lsp_server.refactor.overrides import overrides_known
 from lsp_server.refactor.pattern import Branch, Hole, Leaf, Pattern, Rest, items, variables
@@ -113,8 +114,11 @@ def doubt_of(
     if own is None and (why := _other_file(rule, match.nodes[0], path)):
         return why
     is_free = _is_asked_for(rule, match) or _is_unasked(rule)
-    if rule.is_syntax and not (own and _is_near(match.nodes[0], own)) and not is_free:
+    is_own = bool(own) and _is_near(match.nodes[0], own or ())
+    if rule.is_syntax and not is_own and not is_free:
         return "only its syntax is as in the example"
+    if other := other_meaning(rule, match, own or (), is_own=is_own):
+        return other
     is_short = _has_short_name(rule)
     is_other = bool(rule.receivers) and not receivers_of(match) <= rule.receivers
     if is_other and (is_short or _is_other_member(rule)):

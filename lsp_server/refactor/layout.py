@@ -45,6 +45,12 @@ def layout_of(rule: Rule) -> Layout:
     )
 
 
+def layout_of_added(rule: Rule, statement: Pattern) -> Layout:
+    """Return the layout of a statement that a rule adds: nothing of it is where the pattern has it."""
+    template = tuple(items((statement,)))
+    return Layout(tuple(items(rule.pattern)), template, {}, _depth(template), frozenset(_elements((statement,))))
+
+
 def _on_one_line(side: Sequence[Item], aligned: frozenset[int]) -> tuple[Item, ...]:
     """Return items whose lists are on one line, where the brackets are the place's own: it has lines of its own."""
     result: list[Item] = []

@@ -1,6 +1,5 @@
 """Rules from examples: texts before and after an edit that a person made."""
 
-import functools
 import hashlib
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +8,7 @@ import attrs
 from lsp_server.languages.language import Language
 from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, import_edit, imports_of
 from lsp_server.refactor.checks import dropped_parameter, hidden_names
-from lsp_server.refactor.difference import Change, Sort, difference, sort_of
+from lsp_server.refactor.difference import Change, Difference, difference, sort_of
 from lsp_server.refactor.doubts import (
     in_annotation,
     is_assumed,
@@ -22,16 +21,14 @@ from lsp_server.refactor.free_names import free_names, is_type_name, is_used_as_
 from lsp_server.refactor.generalise import Sides, generalise, is_other_literal, is_prose
 from lsp_server.refactor.grammar import is_name, root_level
 from lsp_server.refactor.import_rules import ImportRules, import_rules, joined_rules
+from lsp_server.refactor.insertions import Insertion, insertion_of
 from lsp_server.refactor.layout import changed_ending
-from lsp_server.refactor.matching import Match, match_at
+from lsp_server.refactor.learned import Learned, put
+from lsp_server.refactor.matching import Match, match_at, matches
 from lsp_server.refactor.overrides import override_rules
 from lsp_server.refactor.pattern import (
     ENOUGH,
     Hole,
-    Leaf,
-    Limit,
-    Pattern,
-    Rest,
     as_pattern,
     is_constant,
     items,
@@ -39,38 +36,26 @@ from lsp_server.refactor.pattern import (
     weight,
 )
 from lsp_server.refactor.renames import Renames, import_renames, qualified, renames_of
-from lsp_server.refactor.rule import ImportEdit, Name, Need, Own, Rule, RuleSet, Seen, has_same_sides
+from lsp_server.refactor.rule import ImportEdit, Name, Own, Rule, RuleSet, has_same_sides
 from lsp_server.refactor.surroundings import needs_of, position_of_example, position_of_modifier, uses_of
 from lsp_server.refactor.syntax import Node, Syntax, indent_unit
 from lsp_server.refactor.traits import traits_of
-from lsp_server.refactor.unify import unify
-from lsp_server.refactor.values import joined, seen_of
+from lsp_server.refactor.values import seen_of
 from lsp_server.refactor.variables import spread_value
-from lsp_server.refactor.wide import home_of, is_joined, sure_and_wide, widest
+from lsp_server.refactor.wide import is_joined, sure_and_wide, widest
 
+_MOST_INSERTIONS = 2
+_ONLY_ADDED = "statements that are only added say nothing of where else they belong"
 _NOTHING = Own("", ())
 _NO_IMPORTS = ImportRules()
 _NO_RENAMES = Renames()
 
 
 @attrs.frozen(eq=False)
-class Learned:
-    """The rule of one change, with what is needed to widen it by another one."""
-
-    rule: Rule
-    sort: Sort
-    nodes: tuple[Node, ...]
-    """The code of the examples before their edits, where each is one node."""
-    unknown: tuple[str, ...] = ()
-    """Names that the edit adds as values, and that nothing in the file binds: it is hardly finished."""
-    wide: Rule | None = None
-    """The widest form of the rule."""
-
-
-@attrs.frozen(eq=False)
 class Lesson:
-    """What one example says. `insertions` counts statements that it only adds; `small` the changes that say too little,
-    `broken` those with a syntax error in them, and `prose` those of texts of several words.
+    """What one example says. `insertions` counts statements that it only adds, `placed` those of them that say where
+    else they belong; `small` the changes that say too little, `broken` those with a syntax error in them, and `prose`
+    those of texts of several words.
 
     `alike` counts the changes that were widened to one rule with others of the example. `wide` has the widest forms of
     the small changes, and `renames` the declarations that got another name. A lesson without changes may still have
@@ -88,11 +73,13 @@ class Lesson:
     wide: tuple[Rule, ...] = ()
     import_rules: ImportRules = _NO_IMPORTS
     renames: Renames = _NO_RENAMES
+    placed: int = 0
 
     @property
     def reasons(self) -> list[str]:
         """Why some changes gave no rule."""
-        reasons = ["statements that are only added say nothing of where else they belong"] if self.insertions else []
+        unplaced = self.insertions > self.placed
+        reasons = [_ONLY_ADDED] if unplaced else []
         reasons += ["a change has a syntax error in it"] if self.broken else []
         reasons += ["a changed text of several words is no example; --from and --to take it"] if self.prose else []
         return reasons + ["a change is too small to say where else it belongs"] * self.small
@@ -116,8 +103,9 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
         changes = [change for change in changes if not any(change is one for one in renames.changes)]
         renames = attrs.evolve(renames, rules=(*renames.rules, *qualified(changes, before, after, path)))
     ones = [_learn_change(change, before, after, is_code, has_widest, path) for change in changes]
+    added = _learn_insertions(found, before, after, path) if not (is_code or found.changes) else []
     learned: list[Learned] = []
-    for one in ones:
+    for one in (*ones, *added):
         if one is not None:
             put(learned, one)
     small = ones.count(None)
@@ -125,14 +113,16 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     wide = tuple(rule for change in alone if (rule := _wide_rule(change, before, after, path)) is not None)
     if has_widest:
         wide += tuple(rule for one in changes for rule in override_rules(one, before.language.id, path))
-    alike = len(ones) - small - len(learned)
+    alike = len(ones) + len(added) - small - len(learned)
     broken = len(found.changes) - len(whole)
-    spans = tuple((change.after[0].start, change.after[-1].end) for change in found.changes if change.after)
+    afters = [*(change.after for change in found.changes if change.after), *(one.after for one in added)]
+    spans = tuple((nodes[0].start, nodes[-1].end) for nodes in afters)
     own = Own(hashlib.sha256(after.data).hexdigest(), spans)
     rules = _NO_IMPORTS
     if not (is_code or found.changes or found.insertions):
         rules = import_rules(before, after, {old.bound for old, _ in renames.imports}, path)
-    return Lesson(tuple(learned), imports, found.insertions, small, alike, own, broken, prose, wide, rules, renames)
+    counts = found.insertions, small, alike
+    return Lesson(tuple(learned), imports, *counts, own, broken, prose, wide, rules, renames, len(added))
 
 
 def _is_broken(change: Change) -> bool:
@@ -171,6 +161,8 @@ def learned_set(lessons: Sequence[Lesson], language: Language, reasons: Sequence
         said += one.reasons
         for each in one.learned:
             put(learned, each)
+    learned, reason = _without_insertions(learned, lessons)
+    said += [reason] if reason else []
     widest_forms = [one.wide for one in learned if one.wide is not None and not has_same_sides(one.wide, one.rule)]
     sure, wide = sure_and_wide([*widest_forms, *(rule for one in lessons for rule in one.wide)])
     renames = [rule for one in lessons for rule in one.renames.rules]
@@ -188,12 +180,65 @@ def learned_set(lessons: Sequence[Lesson], language: Language, reasons: Sequence
     return RuleSet(language.id, rules, imports, tuple(dict.fromkeys(said)), tuple(one.own for one in lessons), wide)
 
 
+def _without_insertions(learned: list[Learned], lessons: Sequence[Lesson]) -> tuple[list[Learned], str]:
+    """Return rules without those that add statements, where the examples do something else; and a line that says so.
+
+    More than two sorts of added statements are no edit that was made in many places, unless they are in several.
+    """
+    others = [one for one in learned if one.sort != "insertion"]
+    if others or any(one.renames.rules or one.small or one.broken or one.prose for one in lessons):
+        return others, _ONLY_ADDED if len(others) < len(learned) else ""
+    kept = [one for one in learned if one.examples > 1] if len(learned) > _MOST_INSERTIONS else learned
+    return kept, _ONLY_ADDED if len(kept) < len(learned) else ""
+
+
+def _learn_insertions(found: Difference, before: Syntax, after: Syntax, path: str) -> list[Learned]:
+    """Return the rules of the statements that an example adds beside others, where it changes nothing else."""
+    learned: list[Learned] = []
+    scopes = Scopes(before, imports_of(before))
+    for one in (insertion_of(added, before, after) for added in found.added):
+        if one is None:
+            continue
+        rule = _learn_sides(one.change, one.sides, before, after, scopes, False, False, path)
+        if rule is not None:
+            learned.append(_inserting(rule, one, before))
+    return learned
+
+
+def _inserting(learned: Learned, one: Insertion, before: Syntax) -> Learned:
+    """Return the rule of an insertion: it adds lines, and leaves what is beside them as it is."""
+    rule = attrs.evolve(
+        learned.rule,
+        inserts=one.inserts,
+        indent=one.indent,
+        needs=one.needs,
+        is_syntax=learned.rule.is_syntax or one.is_syntax,
+    )
+    if len(rule.pattern) > 1:
+        first = one.change.before[0]
+        match = next((each for each in matches(rule.pattern, before) if each.nodes[0] is first), None)
+        rule = attrs.evolve(rule, receivers=receivers_of(match))
+    return attrs.evolve(learned, rule=rule, sort="insertion", after=one.change.after)
+
+
 def _learn_change(
     change: Change, before: Syntax, after: Syntax, is_code: bool, has_widest: bool, path: str
 ) -> Learned | None:
-    table = imports_of(before)
-    scopes = Scopes(before, table)
+    scopes = Scopes(before, imports_of(before))
     sides = generalise(change, before, after, scopes)
+    return _learn_sides(change, sides, before, after, scopes, is_code, has_widest, path)
+
+
+def _learn_sides(
+    change: Change,
+    sides: Sides,
+    before: Syntax,
+    after: Syntax,
+    scopes: Scopes,
+    is_code: bool,
+    has_widest: bool,
+    path: str,
+) -> Learned | None:
     if not sides.pattern or not variables(sides.template) <= variables(sides.pattern):
         return None
     if weight(sides.pattern) < ENOUGH and not is_constant(sides.pattern):
@@ -305,68 +350,6 @@ def _repeats(old: Sequence[Node], new: Sequence[Node], sides: Sides) -> bool:
     if len(sides.template) == 1 and any(match_at(as_pattern(sides.template[0]), node) for node in old):
         return False  # arguments that only changed places: nothing tells a place that has the edit
     return any(match_at(sides.pattern[0], node) for top in new for node in top.walk())
-
-
-def put(learned: list[Learned], new: Learned) -> None:
-    """Widen the first rule that has a common pattern with the new one, or add the new one."""
-    for index, old in enumerate(learned):
-        uses = old.rule.uses | new.rule.uses if old.rule.uses and new.rule.uses else frozenset[str]()
-        position = old.rule.position if old.rule.position == new.rule.position else None
-        is_equal = old.rule.pattern == new.rule.pattern and old.rule.template == new.rule.template
-        if is_equal and _limits(old.rule) == _limits(new.rule):
-            rule = attrs.evolve(
-                old.rule,
-                uses=uses,
-                receivers=old.rule.receivers | new.rule.receivers,
-                position=position,
-                ending=old.rule.ending if old.rule.ending == new.rule.ending else None,
-                seen=joined(old.rule.seen, new.rule.seen),
-            )
-            learned[index] = attrs.evolve(old, rule=rule, nodes=(*old.nodes, *new.nodes))
-            return
-        sides = unify(old.rule, new.rule)
-        if sides is not None:
-            constants = {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
-            nodes = (*old.nodes, *new.nodes) if old.nodes and new.nodes else ()
-            names = tuple(name for name in old.rule.names if name.text in constants)
-            rule = attrs.evolve(
-                old.rule,
-                pattern=sides.pattern,
-                template=sides.template,
-                names=names,
-                repeats=old.rule.repeats or new.rule.repeats,
-                brings=tuple(name for name in old.rule.brings if name in new.rule.brings),
-                unbound=tuple(name for name in old.rule.unbound if name in new.rule.unbound),
-                needs=old.rule.needs if old.rule.needs == new.rule.needs else _joined_needs(old.rule, new.rule),
-                uses=uses,
-                is_syntax=False,  # a second example says that more is meant
-                receivers=frozenset(),
-                position=position,
-                seen=_seen_in(nodes, sides.pattern),
-                home=home_of(attrs.evolve(old.rule, pattern=sides.pattern, template=sides.template), new.rule),
-                in_annotation=old.rule.in_annotation and new.rule.in_annotation,
-                ending=old.rule.ending if old.rule.ending == new.rule.ending else None,
-            )
-            learned[index] = Learned(rule, old.sort, nodes, wide=old.wide)
-            return
-    learned.append(new)
-
-
-def _seen_in(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> tuple[Seen, ...]:
-    """Return what the variables of a pattern are in all its examples."""
-    found = [seen_of(match_at(pattern[0], node)) for node in nodes] if len(pattern) == 1 else []
-    return functools.reduce(joined, found) if found else ()
-
-
-def _limits(rule: Rule) -> list[Limit | None]:
-    return [item.limit for item in items(rule.pattern) if isinstance(item, Rest)]
-
-
-def _joined_needs(old: Rule, new: Rule) -> tuple[Need, ...]:
-    """Return what two examples ask of the function around a place. Where their functions differ, any will do."""
-    others = {need.word: need for need in new.needs}
-    both = [(need, others[need.word]) for need in old.needs if need.word in others]
-    return tuple(one if one == other else Need(one.word, None, one.values) for one, other in both)
 
 
 def _tail(nodes: Sequence[Node], syntax: Syntax) -> str:

@@ -24,18 +24,22 @@ class Bound:
 
 @attrs.frozen(eq=False)
 class Match:
-    """A place that fits: the nodes in the pattern's place, and what each of its items is, in their order."""
+    """A place that fits: the nodes in the pattern's place, and what each of its items is, in their order.
+
+    `lines` are the bytes from its start to its end, if these are not those of the nodes.
+    """
 
     nodes: tuple[Node, ...]
     bounds: tuple[Bound, ...]
+    lines: tuple[int, int] | None = None
 
     @property
     def start(self) -> int:
-        return self.nodes[0].start
+        return self.nodes[0].start if self.lines is None else self.lines[0]
 
     @property
     def end(self) -> int:
-        return self.nodes[-1].end
+        return self.nodes[-1].end if self.lines is None else self.lines[1]
 
     def variable(self, name: str) -> Bound | None:
         """Return what a hole or rest is; None if the pattern does not have it."""

@@ -19,7 +19,8 @@ from lsp_server.refactor.bindings import imports_of
 from lsp_server.refactor.difference import Sort
 from lsp_server.refactor.doubts import SURE
 from lsp_server.refactor.file_edit import FileEdit, Places, Span, by_place
-from lsp_server.refactor.learn import Learned, Lesson, lesson, put
+from lsp_server.refactor.learn import Lesson, lesson
+from lsp_server.refactor.learned import Learned, put
 from lsp_server.refactor.notation import described, with_contexts
 from lsp_server.refactor.pattern import Leaf, Pattern, items
 from lsp_server.refactor.rewrite import rewrite
@@ -29,7 +30,7 @@ from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, syntax_of
 from lsp_server.refactor.wide import sure_and_wide
 
 _MAX_RULES = 2
-_ONLY_REPEATED: frozenset[Sort] = frozenset({"value", "removal"})
+_ONLY_REPEATED: frozenset[Sort] = frozenset({"value", "removal", "insertion"})
 """Such edits are made at single places all the time. Two that are alike are an example."""
 
 
@@ -58,6 +59,11 @@ class RecentRules:
         return self.is_rename or any(rule.unbound for rule in self.rules.rules)
 
     @property
+    def only_adds(self) -> bool:
+        """Whether the edit only added statements beside others, as all writing does."""
+        return all(rule.inserts is not None for rule in self.rules.rules)
+
+    @property
     def is_of_file(self) -> bool:
         """Whether no other file can have a place."""
         return all(rule.rename is not None and rule.rename.is_of_file for rule in self.rules.rules)
@@ -76,7 +82,10 @@ class RecentPlaces:
 
 
 def recent_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> RecentPlaces | None:
-    """Return the rules of the newest edit, and where it belongs too in the text after it. None if there is no rule."""
+    """Return the rules of the newest edit, and where it belongs too in the text after it. None if there is no rule.
+
+    A statement that was added once gives none if no other place of the file may need it.
+    """
     text = edits[-1].after if edits else ""
     recent = _rules_of(edits, text, language_id, path)
     if recent is None:
@@ -89,10 +98,11 @@ def recent_places(edits: Sequence[RecentEdit], language_id: str, path: str) -> R
     edit = _rewritten(recent.rules, edits, language_id, path)
     found = _without_done(recent.rules, edit, edits, language_id, path)
     if not recent.is_telling:
-        return RecentPlaces(recent, found)
+        return RecentPlaces(recent, found) if found.blocks or not recent.only_adds else None
     done = touched_parts(edits)
     # What is around the user's edit is not edited, and what is beside it in there is.
-    around = {one for one in edit.places if any(one.start < start and end < one.end for start, end in done)}
+    whole = () if recent.only_adds else edit.places
+    around = {one for one in whole if any(one.start < start and end < one.end for start, end in done)}
     if edit.doubtful or around:
         left = {*edit.places} - {one.span for one in edit.doubtful} - around
         edit = _rewritten(recent.rules, edits, language_id, path, left)
@@ -204,8 +214,8 @@ def _import_rules(edits: Sequence[RecentEdit], language: Language, path: str) ->
 def _recent_rules(edits: Sequence[RecentEdit], language: Language, path: str) -> RecentRules | None:
     """Return the rules of the newest edit, widened by older edits that are alike. `edits` has the newest last.
 
-    There is none while the edit is unfinished, and none for an edit that only adds. Imports that an edit before or
-    after it changed come along.
+    There is none while the edit is unfinished, and none for added statements that do not say where else they belong.
+    Imports that an edit before or after it changed come along.
     """
     steps = _steps(edits)
     pairs = [(edit, _lesson(edit.before, edit.after, language, path)) for edit in steps]
@@ -217,7 +227,9 @@ def _recent_rules(edits: Sequence[RecentEdit], language: Language, path: str) ->
     while lessons and _is_of_imports(lessons[-1]):
         later = later.joined(lessons.pop().imports)
     newest = lessons[-1] if lessons else None
-    if newest is None or newest.insertions or newest.small or not 1 <= len(newest.learned) <= _MAX_RULES:
+    if newest is None or newest.small or not 1 <= len(newest.learned) <= _MAX_RULES:
+        return None
+    if newest.insertions > newest.placed:
         return None
     example = taught[len(lessons) - 1][0]
     learned, examples, imports = list(lessons[-1].learned), 1 + lessons[-1].alike, later

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from lsp_server.refactor.grammar import LOOSEST, level, level_of_place
-from lsp_server.refactor.layout import Layout, Output
+from lsp_server.refactor.insertion_places import first_line_beside, position_of, tails_of, with_line_ends
+from lsp_server.refactor.layout import Layout, Output, layout_of_added
 from lsp_server.refactor.matching import Bound, Match
 from lsp_server.refactor.pattern import Hole, Item, Leaf, Rest, Text
-from lsp_server.refactor.rule import Rule
+from lsp_server.refactor.rule import Inserts, Rule
 from lsp_server.refactor.syntax import Node, Syntax
 
 _PLAIN = 3
@@ -44,7 +45,28 @@ class File:
 
 def render(place: Place, file: File, output: Output) -> None:
     """Write the text of a place. Raises LeftOut, and then the output must be dropped."""
-    _Rendering(place, file, output).write()
+    if place.rule.inserts is None:
+        _Rendering(place, file, output).write()
+        return
+    rendering = _Rendering(place, file, output)
+    at, added = position_of(place.rule.inserts, place.match), _added(place, place.rule.inserts, file)
+    rendering.keep(place.match.start, at)
+    output.text(with_line_ends(place.rule.inserts, place.match, added, file.syntax))
+    rendering.keep(at, place.match.end)
+
+
+def _added(place: Place, inserts: Inserts, file: File) -> list[str]:
+    """Return the statements that an edit adds at a place, as lines with their indentation."""
+    syntax, start = file.syntax, first_line_beside(place.match, inserts)
+    texts: list[str] = []
+    for statement, tail in zip(inserts.statements, tails_of(inserts, place.match, syntax), strict=True):
+        output = Output(syntax, start, "\n")
+        rule = attrs.evolve(place.rule, template=(statement,))
+        one = attrs.evolve(place, rule=rule, layout=layout_of_added(rule, statement))
+        _Rendering(one, file, output).items()
+        pieces = (part if isinstance(part, str) else syntax.text(part.start, part.end) for part in output.pieces)
+        texts.append(syntax.line_indent(start) + "".join(pieces) + tail)
+    return texts
 
 
 class _Rendering:
@@ -61,6 +83,15 @@ class _Rendering:
         wrap = self._needs_parentheses()
         if wrap:
             self._output.text("(")
+        last = self.items()
+        if last is not None:
+            self._tail(last)
+        if wrap:
+            self._output.text(")")
+        self._check_comments(first)
+
+    def items(self) -> int | None:
+        """Write the items of the template, and return the index of the last one that is not empty."""
         last: int | None = None
         for index, item in enumerate(self._layout.template):
             if self._is_empty(item):
@@ -69,11 +100,7 @@ class _Rendering:
                 self._gap(last, index)
             self._item(index, item)
             last = index
-        if last is not None:
-            self._tail(last)
-        if wrap:
-            self._output.text(")")
-        self._check_comments(first)
+        return last
 
     def _needs_parentheses(self) -> bool:
         rule, nodes = self._rule, self._match.nodes
@@ -135,14 +162,17 @@ class _Rendering:
         return bound
 
     def _bound(self, bound: Bound) -> None:
-        """Write what a variable is in this place, with the places inside of it edited too."""
-        position = bound.start
+        self.keep(bound.start, bound.end)
+
+    def keep(self, start: int, end: int) -> None:
+        """Write a part of this place, such as a variable, with the places inside of it edited too."""
+        position = start
         for inner in self._file.inner.get(id(self._match), ()):
-            if bound.start <= inner.match.start and inner.match.end <= bound.end:
+            if start <= inner.match.start and inner.match.end <= end:
                 self._output.keep(position, inner.match.start)
                 render(inner, self._file, self._output)
                 position = inner.match.end
-        self._output.keep(position, bound.end)
+        self._output.keep(position, end)
 
     def _variable(self, name: str) -> Bound:
         bound = self._match.variable(name)

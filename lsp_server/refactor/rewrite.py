@@ -27,6 +27,7 @@ from lsp_server.refactor.file_edit import (
     sound_parts,
 )
 from lsp_server.refactor.import_edits import import_edits
+from lsp_server.refactor.insertion_places import line_matches
 from lsp_server.refactor.layout import (
     ByteEdit,
     Output,
@@ -37,7 +38,7 @@ from lsp_server.refactor.layout import (
     layout_of,
     realigned,
 )
-from lsp_server.refactor.matching import Bound, Match, matches
+from lsp_server.refactor.matching import Bound, Match
 from lsp_server.refactor.pattern import Branch, Leaf, Pattern, literals
 from lsp_server.refactor.render import File, LeftOut, Place, render
 from lsp_server.refactor.rule import Rule, RuleSet
@@ -107,8 +108,7 @@ class _Rewriting:
         self._path = path
         self._rules, self._fitting = rules, [rule for rule in fitting if rule.rename is None]
         self._source, self._syntax = source, syntax
-        renames = [rule for rule in fitting if rule.rename is not None]
-        self._renames = [each for rule in renames for each in (rule, *of_module(rule, syntax))]
+        self._renames = [each for one in fitting if one.rename is not None for each in (one, *of_module(one, syntax))]
         self._scopes = Scopes(syntax, imports_of(syntax))
         self._digest = digest_of(source.text)
         self._own = _own_spans(rules, source)
@@ -137,7 +137,7 @@ class _Rewriting:
             # Places that are sound alone may not be so together.
             places = sound if self._is_sound(self._edits(sound)) else []
             edits = self._edits(places)
-        done = [place for place in places if (place.match.start, place.match.end) not in self._left_out]
+        done = [one for one in places if (one.match.start, one.match.end) not in self._left_out]
         if not done:
             return FileEdit(self._path, self._digest, left_out=self._omissions())
         imports = self._rules.imports
@@ -146,11 +146,11 @@ class _Rewriting:
             after = parse(self._applied(edits).encode("utf-8", "surrogatepass"), self._syntax.language)
         if after is not None:
             edits = _with_imports(edits, import_edits(imports, self._syntax, after, self._source.newline))
-        spans = tuple(map(self._span_of, done))
+        spans, texts = tuple(map(self._span_of, done)), tuple(edit.in_text(self._source) for edit in edits)
         return FileEdit(
             self._path,
             self._digest,
-            tuple(edit.in_text(self._source) for edit in edits),
+            texts,
             spans,
             self._omissions(),
             has_errors=self._syntax.errors > 0,
@@ -199,7 +199,7 @@ class _Rewriting:
         for rule in self._fitting:
             done = done_spans(rule, self._syntax, self._own or ())
             layout = layout_of(rule)
-            for match in matches(rule.pattern, self._syntax):
+            for match in line_matches(rule, self._syntax):
                 if done.has(match) or not match.end > match.start:
                     continue
                 if rule.wide and any(one < match.end and match.start < other for one, other in self._left_out):

@@ -115,6 +115,26 @@ class Rename:
 
 
 @attrs.frozen
+class Inserts:
+    """Statements that an edit adds on lines of their own: beside the one that its pattern fits, or in its body.
+
+    They are added "before" that statement or "after" it, or "first" in the body of a function. `statements` are their
+    template, and `tails` the end of each that no token has, such as ";": None is that of the statement beside them.
+    `blanks` says whether an empty line is above each of them and below the last one, `is_below_comments` that they come
+    between a statement and the comments above it, `is_last` that nothing follows them in the example's block.
+    `variables` are the local names of the example that they use, and that the pattern lacks.
+    """
+
+    side: Literal["before", "after", "first"]
+    statements: tuple[Pattern, ...]
+    tails: tuple[str | None, ...]
+    blanks: tuple[bool, ...]
+    is_below_comments: bool = False
+    is_last: bool = False
+    variables: frozenset[str] = frozenset()
+
+
+@attrs.frozen
 class Rule:
     """An edit of trees: each place that fits `pattern` becomes `template`.
 
@@ -135,7 +155,8 @@ class Rule:
     `wide` says why all places are doubtful, see wide.py. `path` is the example's, and `values` are the names that the
     widest form has for its variables there. `home` is the folder that two examples share, if they made a rule so wide
     that nothing else says what is meant; None if it is sure everywhere. `imports` says what a rule of imports does, ""
-    for others. `rename` is the declaration whose name it changes, and then the places are its uses.
+    for others. `rename` is the declaration whose name it changes, and then the places are its uses. `inserts` are the
+    statements that it adds, if it only does that.
     """
 
     language: str
@@ -171,6 +192,7 @@ class Rule:
     home: str | None = None
     imports: ImportSort = ""
     rename: Rename | None = None
+    inserts: Inserts | None = None
 
     @property
     def words(self) -> tuple[str, str]:

@@ -49,20 +49,21 @@ _UNKNOWN = ("?",)
 """The results of a closure that does not say them."""
 
 
-def needs_of(old: Sequence[Node], new: Sequence[Node], language: str) -> tuple[Need, ...]:
-    """Return what an edit of these nodes asks of the function around it."""
+def needs_of(old: Sequence[Node], new: Sequence[Node], language: str, place: Node | None = None) -> tuple[Need, ...]:
+    """Return what an edit of these nodes asks of the function around it, or around another node, `place`."""
     needs: list[Need] = []
+    place = place or old[0]
     for word, kinds in _WORDS.items():
         if word == "?" and any(leaf.text == "try!" for node in old for leaf in node.leaves()):
             continue  # it returns too
         before, after = list(_own(old, kinds)), list(_own(new, kinds))
         values = _values(after[0]) if word == "return" and after else ()
         if len(after) > len(before) or (len(before) == len(after) == 1 and len(_values(before[0])) != len(values)):
-            function = function_around(old[0])
+            function = function_around(place)
             needs.append(Need(word, _results(function, language) if function is not None else None, values))
     names = [{leaf.text for node in side for leaf in node.leaves()} for side in (old, new)]
     added = sorted((names[1] - names[0]) & traits_of(language).instances)
-    return (*needs, *(Need(name) for name in added if has_instance(name, old[0], language)))
+    return (*needs, *(Need(name) for name in added if has_instance(name, place, language)))
 
 
 def unmet(needs: Sequence[Need], node: Node, language: str) -> str | None:

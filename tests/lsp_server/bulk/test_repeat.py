@@ -215,5 +215,27 @@ async def test_a_renamed_method_is_looked_for_in_all_that_has_it(editor: BulkEdi
     assert shown.places[0].doubtful, "the receiver may be a C"
 
 
+async def test_an_added_statement_is_offered_beside_its_like(editor: BulkEditor, project: Path) -> None:
+    text = "def f(a, b):\n    a.write(1)\n    if b:\n        a.write(2)  # two\n\n\ndef g(a):\n    a.write(3)\n"
+    (project / "app.py").write_text(text)
+    (project / "other.py").write_text("def h(a):\n    a.write(4)\n")
+    await editor.begin(project, preview=True)
+    editor.show(project / "app.py")
+    editor.replace("    a.write(1)\n", "    a.write(1)\n    a.flush()\n")
+
+    shown = await editor.bulk_edit(IN_WORKSPACE)
+
+    assert [(one.path, one.after.strip(), one.doubtful) for one in shown.places] == [
+        ("app.py", "a.write(2)  # two\n        a.flush()", False),
+        ("app.py", "a.write(3)\n    a.flush()", True),
+        ("other.py", "a.write(4)\n    a.flush()", True),
+    ]
+    assert (await editor.apply(shown.id, [0, 1])).applied
+    (change,) = changes_of(editor.applied[0].edit)
+    assert edited(editor.text, change.edits) == text.replace("1)", "1)\n    a.flush()").replace(
+        "# two", "# two\n        a.flush()"
+    ).replace("3)", "3)\n    a.flush()")
+
+
 def _fields(asked: object) -> dict[str, object]:
     return dict(asked) if isinstance(asked, dict) else vars(asked)

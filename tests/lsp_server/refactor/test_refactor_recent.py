@@ -315,6 +315,55 @@ def test_a_value_is_an_example_the_second_time() -> None:
     assert _lines(typist) == ["c = f(3, 'y')"]
 
 
+_WRITES = {
+    "python": (
+        "def f(a, b):\n    a.write(1)\n    b.go()\n    a.write(2)\n    b.go()\n    a.write(3)\n    b.write(4)\n\n\n"
+        "def g(a):\n    a.write(5)\n",
+        "a.flush()",
+    ),
+    "javascript": (
+        "function f(a, b) {\n  a.write(1);\n  b.go();\n  a.write(2);\n  b.go();\n  a.write(3);\n  b.write(4);\n}\n\n"
+        "function g(a) {\n  a.write(5);\n}\n",
+        "a.flush();",
+    ),
+    "go": (
+        "package p\n\nfunc f(a, b A) {\n\ta.write(1)\n\tb.go()\n\ta.write(2)\n\tb.go()\n\ta.write(3)\n\tb.write(4)\n}\n\n"
+        "func g(a A) {\n\ta.write(5)\n}\n",
+        "a.flush()",
+    ),
+    "php": (
+        "<?php\nfunction f($a, $b) {\n  $a->write(1);\n  $b->go();\n  $a->write(2);\n  $b->go();\n  $a->write(3);\n  $b->write(4);\n}\n\n"
+        "function g($a) {\n  $a->write(5);\n}\n",
+        "$a->flush();",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", _WRITES)
+def test_an_added_statement_is_an_example_the_second_time_and_for_its_own_function(language: str) -> None:
+    text, added = _WRITES[language]
+    typist = Typist(text)
+    for number in (1, 2):
+        line = next(line for line in typist.text.split("\n") if f"({number})" in line)
+        indent = line[: len(line) - len(line.lstrip())]
+        assert _lines(typist, language) == []
+        typist.type(line, f"\n{indent}{added}")
+    found = _next(typist, language)
+    assert found is not None
+    (place,) = found.one_by_one.places
+    after = place.applied(typist.text)
+    assert [line.strip() for line in after.split("\n") if "flush" in line] == [added] * 3
+    assert after.index("(3)") < after.rindex(added) < after.index("(4)")
+
+
+def test_an_added_statement_that_belongs_nowhere_else_leaves_the_edit_before_it_as_it_was() -> None:
+    typist = Typist(_PATHS + "\n\ndef last(a):\n    send(a)\n")
+    typist.replace('os.path.join(folder, "a")', 'Path(folder) / "a"')
+    typist.replace("    send(a)\n", "    send(a)\n    check(a)\n")
+    assert recent_places(typist.edits.all, "python", "file") is None
+    assert former_places(typist.edits.all, "python", "file") is not None
+
+
 def test_the_arguments_of_what_the_language_brings_are_an_example_the_second_time() -> None:
     typist = Typist("a = len(x)\n\n\n\nb = len(y)\n\n\n\nc = len(z)\n")
     typist.replace("len(x)", "len(x, 1)")
