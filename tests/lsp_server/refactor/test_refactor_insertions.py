@@ -8,6 +8,9 @@ from support.refactor_case import doubts, edit_of, reasons, repeated, rules_of, 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.example import Example, NoRule
 from lsp_server.refactor.learn import learn
+from lsp_server.refactor.matching import Match, match_at
+from lsp_server.refactor.pattern import Pattern
+from lsp_server.refactor.syntax import Node
 
 WRITE = ("def f(a):\n    a.write(1)\n", "def f(a):\n    a.write(1)\n    a.flush()\n")
 
@@ -311,3 +314,51 @@ def test_several_statements_keep_their_empty_lines_and_their_own_lines() -> None
 def test_line_ends_stay_as_they_are() -> None:
     text = "def g(a):\r\n\ta.write(2)\r\n\tgo()\r\n"
     assert repeated("python", *WRITE, text) == "def g(a):\r\n\ta.write(2)\r\n\ta.flush()\r\n\tgo()\r\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "start"),
+    [
+        ("python", "#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n"),
+        ("python", "\ufeff# -*- coding: utf-8 -*-\n"),
+        ("javascript", "#!/usr/bin/env node\n// @ts-check\n"),
+        ("typescript", "// @ts-nocheck\n"),
+    ],
+)
+def test_a_file_begins_as_it_did(language: str, start: str) -> None:
+    after = repeated(language, "go()\nsend(x)\n", "go()\ncheck(x)\nsend(x)\n", start + "send(y)\n")
+    assert after == start + "check(y)\nsend(y)\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "head", "mark"),
+    [
+        ("rust", "fn f() {\n", "    #[cfg(test)]\n"),
+        ("c", "void f() {\n", "#pragma omp critical\n"),
+        ("cpp", "void f() {\n", "#pragma omp critical\n"),
+    ],
+)
+def test_an_attribute_stays_with_its_statement(language: str, head: str, mark: str) -> None:
+    old, text = f"{head}    go();\n    send(x);\n}}\n", f"{head}    go();\n{mark}    send(y);\n}}\n"
+    edit = edit_of(language, [(old, old.replace("    send", "    check(x);\n    send"))], text)
+    assert reasons(edit) == ["an attribute or a `#pragma` is above it"]
+
+
+def test_an_inner_attribute_begins_its_body() -> None:
+    old = "fn test_a(d: Db) {\n    go();\n}\n"
+    text = "fn test_b(e: Db) {\n    #![allow(x)]\n    stop();\n}\n"
+    after = repeated("rust", old, old.replace("    go", "    d.clear();\n    go"), text)
+    assert after == text.replace("    stop", "    e.clear();\n    stop")
+
+
+def test_the_time_for_a_block_of_many_places_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = 0
+
+    def counted(pattern: Pattern, node: Node) -> Match | None:
+        nonlocal tried
+        tried += 1
+        return match_at(pattern, node)
+
+    monkeypatch.setattr("lsp_server.refactor.insertion_places.match_at", counted)
+    edit_of("python", [WRITE], "def g():\n" + "".join(f"    a{number}.write(1)\n" for number in range(200)))
+    assert tried < 1000
