@@ -378,3 +378,19 @@ def test_the_names_of_an_example_are_looked_up_once_for_all_its_added_statements
     monkeypatch.setattr("lsp_server.refactor.bindings.binds", counted)
     rules_of("python", ("a.write(1)\n" * 50, "a.write(1)\na.flush()\n" * 50))
     assert looked < 1000
+
+
+@pytest.mark.parametrize(
+    ("language", "old", "added"),
+    [
+        ("python", "def f(x):\n    x.write(1)\n", "    log('%s', (x,))\n"),
+        ("python", "def f(x):\n    x.write(1)\n", "    x.put(\n        1,\n        [\n            2,\n        ],\n    )\n"),
+        ("javascript", "function f(x) {\n    x.write(1);\n", "    if (x.bad) {\n        x.flush();\n\n        x.stop();\n    }\n"),
+        ("go", "package p\n\nfunc f(x T) {\n\tx.write(1)\n", "\tx.put(T{\n\t\t1,\n\n\t\t2,\n\t})\n"),
+        ("php", "<?php\nfunction f($x) {\n    $x->write(1);\n", "    $x->put([\n        1,\n\n        2,\n    ]);\n"),
+    ],
+)  # fmt: skip
+def test_an_added_statement_has_its_commas_and_lines_as_in_the_example(language: str, old: str, added: str) -> None:
+    end = "" if language == "python" else "}\n"
+    text = old.replace("1", "3")
+    assert repeated(language, old + end, old + added + end, text + end) == text + added + end
