@@ -22,6 +22,7 @@ _CLASS = re.compile(r"^(class|impl|trait|object|struct)(_(definition|declaration
 _NO_BLOCK = re.compile(r"^(if|else|while|do|for|foreach|enhanced_for|for_in|for_range|with|labeled|control)(_\w+)?$")
 _FILE_START = re.compile(rb"(\xef\xbb\xbf)?(#![^\n]*\n)?")
 _NO_ROOM = "it is a body without a block, where no other statement has room"
+_MAY_GO_ON = ("expression_statement", "lexical_declaration", "variable_declaration", "return_statement")
 _ATTRIBUTE, _INNER_ATTRIBUTE = "attribute_item", "inner_attribute_item"
 _GOES_ON = ("(", "[", "`", "+", "-", "/", "*", ".")
 """A line that begins so goes on with the statement above it, if that has no ";"."""
@@ -60,7 +61,7 @@ def node_beside(rule: Rule, match: Match) -> Node:
 
 def tails_of(inserts: Inserts, match: Match, syntax: Syntax) -> list[str]:
     """Return how the added statements end: as the statement beside them, or as in the example."""
-    own = _tail(match.nodes[0] if len(match.nodes) > 1 else _statement(match), syntax)
+    own = ";" if _tail(match.nodes[0] if len(match.nodes) > 1 else _statement(match), syntax).endswith(";") else ""
     return [own if tail is None else tail for tail in inserts.tails]
 
 
@@ -329,9 +330,14 @@ def _never_run(inserts: Inserts, node: Node) -> str | None:
 
 def _goes_on(inserts: Inserts, match: Match, syntax: Syntax) -> str | None:
     """Return a reason if a line of JavaScript would go on with the one above it, which has no ";"."""
-    if not traits_of(syntax.language.id).is_script or all(";" in tail for tail in tails_of(inserts, match, syntax)):
+    if not traits_of(syntax.language.id).is_script:
         return None
     firsts = [next(items((one,))) for one in inserts.statements]
+    above = _beside(_statement(match), -1) if inserts.side == "before" else None
+    if all(";" in tail for tail in tails_of(inserts, match, syntax)):
+        if above is None or above.kind not in _MAY_GO_ON or _tail(above, syntax).endswith(";"):
+            return None
+        firsts = firsts[:1]
     texts = [one.text for one in firsts if isinstance(one, Leaf)]
     texts.append(next(match.nodes[0].leaves()).text if inserts.side == "before" else "")
     is_one = any(text.startswith(_GOES_ON) for text in texts)

@@ -394,3 +394,19 @@ def test_an_added_statement_has_its_commas_and_lines_as_in_the_example(language:
     end = "" if language == "python" else "}\n"
     text = old.replace("1", "3")
     assert repeated(language, old + end, old + added + end, text + end) == text + added + end
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript", "javascriptreact", "typescriptreact"])
+def test_an_added_line_does_not_go_on_with_one_above_that_has_no_semicolon(language: str) -> None:
+    old = "function f(x) {\n  go();\n  send(x);\n}\n"
+    example = (old, old.replace("  send", "  [x].forEach(check);\n  send"))
+    edit = edit_of(language, [example], old.replace("go();", "go()"))
+    assert reasons(edit) == ["without a `;` its lines would be one statement"]
+    block = old.replace("go();", "if (x) { go() }")
+    assert "[x].forEach" in repeated(language, *example, block)
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
+def test_a_comment_before_a_semicolon_is_not_made_twice(language: str) -> None:
+    old, text = "send(x);\n", "send(y) /* now */;\n"
+    assert repeated(language, old, old + "check(x);\n", text) == text + "check(y);\n"
