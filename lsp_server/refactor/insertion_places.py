@@ -1,7 +1,7 @@
 """Where a rule adds statements: on which lines of a place, why not there, and why something else may be meant."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
 import attrs
@@ -16,18 +16,31 @@ from lsp_server.refactor.surroundings import function_around
 from lsp_server.refactor.syntax import Node, Syntax, same
 from lsp_server.refactor.traits import traits_of
 
+_Key = tuple[tuple[int, ...], ...]
 _CASE = re.compile(r"^(switch_(case|default|block_statement_group)|case_statement|default_statement)$")
 _CLASS = re.compile(r"^(class|impl|trait|object|struct)(_(definition|declaration|item|specifier))?$")
 _NO_BLOCK = re.compile(r"^(if|else|while|do|for|foreach|enhanced_for|for_in|for_range|with|labeled|control)(_\w+)?$")
+_FILE_START = re.compile(rb"(\xef\xbb\xbf)?(#![^\n]*\n)?")
 _NO_ROOM = "it is a body without a block, where no other statement has room"
+_MAY_GO_ON = ("expression_statement", "lexical_declaration", "variable_declaration", "return_statement")
+_ATTRIBUTE, _INNER_ATTRIBUTE = "attribute_item", "inner_attribute_item"
 _GOES_ON = ("(", "[", "`", "+", "-", "/", "*", ".")
 """A line that begins so goes on with the statement above it, if that has no ";"."""
 
 
 def line_matches(rule: Rule, syntax: Syntax) -> Iterator[Match]:
     """Yield all places that fit a rule. One that adds statements has whole lines as its places."""
+    inserts, blocks = rule.inserts, dict[int, _Block]()
     for match in matches(rule.pattern, syntax):
-        yield match if rule.inserts is None else attrs.evolve(match, lines=_lines(rule.inserts, match, syntax))
+        if inserts is None:
+            yield match
+            continue
+        block, has_added = _statement(match).parent, False
+        if inserts.side != "first" and block is not None:
+            if id(block) not in blocks:
+                blocks[id(block)] = _Block.of(rule, inserts, block)
+            has_added = blocks[id(block)].has_added(match)
+        yield attrs.evolve(match, lines=_lines(inserts, match, syntax), has_added=has_added)
 
 
 def position_of(inserts: Inserts, match: Match) -> int:
@@ -48,7 +61,7 @@ def node_beside(rule: Rule, match: Match) -> Node:
 
 def tails_of(inserts: Inserts, match: Match, syntax: Syntax) -> list[str]:
     """Return how the added statements end: as the statement beside them, or as in the example."""
-    own = _tail(match.nodes[0] if len(match.nodes) > 1 else _statement(match), syntax)
+    own = ";" if _tail(match.nodes[0] if len(match.nodes) > 1 else _statement(match), syntax).endswith(";") else ""
     return [own if tail is None else tail for tail in inserts.tails]
 
 
@@ -63,6 +76,56 @@ def with_line_ends(inserts: Inserts, match: Match, added: Sequence[str], syntax:
     return "\n" * (1 + first) + lines + "\n" * (last and not below)
 
 
+@attrs.frozen(eq=False)
+class _Block:
+    """Where a block has the first of the added statements, by the digests of its variables, `names`.
+
+    Statements have numbers from the start of the block, or from its end where the edit adds before a statement.
+    `apart` has the last number that is not right after a place, and `runs` the first of the places right before each.
+    """
+
+    names: list[str]
+    numbers: dict[int, int] = attrs.field(factory=dict)
+    found: dict[_Key, list[int]] = attrs.field(factory=dict)
+    apart: dict[_Key, int] = attrs.field(factory=dict)
+    runs: list[int] = attrs.field(factory=list)
+
+    @classmethod
+    def of(cls, rule: Rule, inserts: Inserts, block: Node) -> "_Block":
+        """Look at each statement of a block once: it may have thousands of places."""
+        is_after = inserts.side == "after"
+        statement, first = as_pattern(inserts.statements[0 if is_after else -1]), 0
+        made = cls([item.name for item in items((statement,)) if isinstance(item, Hole | Rest)])
+        for number, one in enumerate(block.parts if is_after else reversed(block.parts)):
+            made.numbers[id(one)] = number
+            made.runs.append(first)
+            if (key := made.key(match_at(statement, one))) is not None:
+                made.found.setdefault(key, []).append(number)
+                made.apart.update({key: number} if first == number else {})
+            if match_at(rule.pattern[-1], one) is None:
+                first = number + 1
+        return made
+
+    def key(self, match: Match | None) -> _Key | None:
+        """Return the digests of the variables; None if a match does not have them all."""
+        bounds = [match.variable(name) for name in self.names] if match is not None else [None]
+        known = [bound for bound in bounds if bound is not None]
+        return tuple(tuple(one.digest for one in each.nodes) for each in known) if len(known) == len(bounds) else None
+
+    def has_added(self, match: Match) -> bool:
+        """Return whether the block has the statement for a place too, and not beside another place.
+
+        If only such places are between them, the statement may be there for all of these.
+        """
+        number, key = self.numbers[id(_statement(match))], self.key(match)
+        if key is None or key not in self.found:
+            return False
+        found = self.found[key]
+        at = bisect_right(found, number)
+        is_in_run = at < len(found) and self.runs[found[at]] <= number + 1
+        return is_in_run or self.apart.get(key, -1) > number
+
+
 def unplaced(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     """Return a reason if statements cannot be added at a place."""
     inserts, node, syntax = rule.inserts, _statement(match), scopes.syntax
@@ -73,7 +136,7 @@ def unplaced(rule: Rule, match: Match, scopes: Scopes) -> str | None:
         or _no_name(inserts, match)
         or _never_run(inserts, node)
         or _goes_on(inserts, match, syntax)
-        or _bound_there(rule, node)
+        or _bound_there(rule, node, syntax)
     )
 
 
@@ -86,7 +149,7 @@ def other_meaning(rule: Rule, match: Match, own: Sequence[tuple[int, int]], *, i
     inserts, node = rule.inserts, match.nodes[0]
     if inserts is None:
         return ""
-    if inserts.side != "first" and _is_added_apart(rule, match):
+    if match.has_added:
         return "what the edit adds is already there, on another line"
     if is_own:
         return ""
@@ -133,10 +196,10 @@ def _head_end(function: Node) -> int:
 
 
 def _texts(function: Node) -> list[Node]:
-    """Return the docstring of a function, or its directives."""
+    """Return the docstring of a function, or its directives and inner attributes."""
     body, texts = body_of(function), list[Node]()
     for one in body.parts if body is not None else ():
-        if not is_text(one):
+        if not (is_text(one) or one.kind == _INNER_ATTRIBUTE):
             break
         texts.append(one)
     return texts
@@ -173,26 +236,45 @@ def _comment_at(byte: int, syntax: Syntax) -> int | None:
 
 
 def _comments_above(node: Node, syntax: Syntax) -> int:
-    """Return the start of the comments that are on the lines right above a node, its own start if there are none."""
+    """Return the start of the comments that are on the lines right above a node, its own start if there are none.
+
+    Those at the start of a file are the file's, as `#!` or the encoding.
+    """
     start = node.start
-    for comment in reversed(syntax.comments[: bisect_left(syntax.comments, start, key=lambda one: one.start)]):
+    count = bisect_left(syntax.comments, start, key=lambda one: one.start)
+    for comment in (syntax.comments[at] for at in range(count - 1, -1, -1)):
         gap = syntax.data[comment.end : start]
         is_whole = not syntax.data[syntax.data.rfind(b"\n", 0, comment.start) + 1 : comment.start].strip()
-        is_right_above = not gap.strip() and (gap.count(b"\n") == 1 or syntax.data[:start].endswith(b"\n"))
+        is_right_above = not gap.strip() and (gap.count(b"\n") == 1 or syntax.data[start - 1 : start] == b"\n")
         if not (is_whole and is_right_above and gap.count(b"\n") <= 1):
             break
         start = comment.start
+        if _FILE_START.fullmatch(syntax.data, 0, start):
+            return node.start
     return start
 
 
 def _is_apart(inserts: Inserts, match: Match, syntax: Syntax) -> tuple[bool, bool]:
     """Return whether no empty line is needed above and below what is added: there is one, or nothing else."""
     at, data, node = position_of(inserts, match), syntax.data, _statement(match)
-    siblings = node.parent.parts if node.parent is not None else [node]
-    is_first, is_last = siblings[0] is node, siblings[-1] is node and inserts.side != "first"
-    line = data[data.rfind(b"\n", 0, max(at - 1, 0)) + 1 : at]
-    following = data[at:].partition(b"\n")[2].partition(b"\n")[0]
-    return is_first or not line.strip(), is_last or not following.strip()
+    is_first, is_last = _is_end(node, -1), _is_end(node, 1) and inserts.side != "first"
+    line, following = data[data.rfind(b"\n", 0, max(at - 1, 0)) + 1 : at], data.find(b"\n", at) + 1 or len(data)
+    end = data.find(b"\n", following)
+    below = data[following : end if end >= 0 else len(data)]
+    return is_first or not line.strip(), is_last or not below.strip()
+
+
+def _beside(node: Node, step: int) -> Node | None:
+    """Return the named node before (-1) or after (1) another one in its parent."""
+    siblings = node.parent.children if node.parent is not None else (node,)
+    at = bisect_left(siblings, node.start, key=lambda one: one.start) + step
+    while 0 <= at < len(siblings) and not siblings[at].named:
+        at += step
+    return siblings[at] if 0 <= at < len(siblings) else None
+
+
+def _is_end(node: Node, step: int) -> bool:
+    return _beside(node, step) is None
 
 
 def _no_line(node: Node, syntax: Syntax) -> str | None:
@@ -203,7 +285,9 @@ def _no_line(node: Node, syntax: Syntax) -> str | None:
     start = syntax.data.rfind(b"\n", 0, node.start) + 1
     if syntax.data[start : node.start].strip() or _line_end(node.end, syntax) is None:
         return "other code is on its line"
-    return None
+    above = _beside(node, -1)
+    is_marked = above is not None and (above.kind == _ATTRIBUTE or next(above.leaves()).text == "#pragma")
+    return "an attribute or a `#pragma` is above it" if is_marked else None
 
 
 def _no_body(rule: Rule, match: Match, syntax: Syntax) -> str | None:
@@ -240,29 +324,35 @@ def _never_run(inserts: Inserts, node: Node) -> str | None:
     kinds = (leaf for leaf in items(inserts.statements[-1:]) if isinstance(leaf, Leaf))
     leaves = next(kinds, None)
     is_end = leaves is not None and leaves.text in ("return", "throw", "raise", "break", "continue")
-    siblings = node.parent.parts if node.parent is not None else [node]
-    is_dead = is_end and inserts.side == "after" and inserts.is_last and siblings[-1] is not node
+    is_dead = is_end and inserts.side == "after" and inserts.is_last and not _is_end(node, 1)
     return "what follows it would never run" if is_dead else None
 
 
 def _goes_on(inserts: Inserts, match: Match, syntax: Syntax) -> str | None:
     """Return a reason if a line of JavaScript would go on with the one above it, which has no ";"."""
-    if not traits_of(syntax.language.id).is_script or all(";" in tail for tail in tails_of(inserts, match, syntax)):
+    if not traits_of(syntax.language.id).is_script:
         return None
     firsts = [next(items((one,))) for one in inserts.statements]
+    above = _beside(_statement(match), -1) if inserts.side == "before" else None
+    if all(";" in tail for tail in tails_of(inserts, match, syntax)):
+        if above is None or above.kind not in _MAY_GO_ON or _tail(above, syntax).endswith(";"):
+            return None
+        firsts = firsts[:1]
     texts = [one.text for one in firsts if isinstance(one, Leaf)]
     texts.append(next(match.nodes[0].leaves()).text if inserts.side == "before" else "")
     is_one = any(text.startswith(_GOES_ON) for text in texts)
     return "without a `;` its lines would be one statement" if is_one else None
 
 
-def _bound_there(rule: Rule, node: Node) -> str | None:
+def _bound_there(rule: Rule, node: Node, syntax: Syntax) -> str | None:
     """Return a reason if a name that the added statements bind is in use in the function of a place."""
     inserts = rule.inserts
     if inserts is None or not rule.binds:
         return None
     function = node if inserts.side == "first" else function_around(node)
     around = function if function is not None else next(reversed([node, *node.ancestors()]))
+    if all(syntax.data.find(name.encode(), around.start, around.end) < 0 for name in rule.binds):
+        return None  # most places: to look at all names for each of them takes seconds in a long file
     template = as_pattern(inserts.statements[0])
     for leaf in around.leaves():
         if leaf.text not in rule.binds or not is_name(leaf) or is_fixed_name(leaf):
@@ -271,26 +361,6 @@ def _bound_there(rule: Rule, node: Node) -> str | None:
         if traits_of(rule.language).declares or not is_other:
             return f"`{leaf.text}`, which the edit binds, is in use here"
     return None
-
-
-def _is_added_apart(rule: Rule, match: Match) -> bool:
-    """Return whether a block has the first of the added statements too, and not beside another place.
-
-    If only such places are between them, the statement may be there for all of these.
-    """
-    inserts, node = rule.inserts, _statement(match)
-    assert inserts is not None
-    siblings = node.parent.parts if node.parent is not None else [node]
-    index = next(index for index, one in enumerate(siblings) if one is node)
-    is_after = inserts.side == "after"
-    statement = as_pattern(inserts.statements[0 if is_after else -1])
-    others = siblings[index + 1 :] if is_after else siblings[:index][::-1]
-    between: list[bool] = []
-    for other in others:
-        if _is_same(match, match_at(statement, other)) and (all(between) or not between[-1]):
-            return True
-        between.append(match_at(rule.pattern[-1], other) is not None)
-    return False
 
 
 def _is_same(match: Match, other: Match | None) -> bool:

@@ -7,7 +7,7 @@ import attrs
 
 from lsp_server.refactor.anchor_pattern import AddedReader, AnchorReader
 from lsp_server.refactor.anchors import BODIES, NAMES, Anchor, anchors_of, is_text
-from lsp_server.refactor.bindings import Scopes, binds, declares, imports_of
+from lsp_server.refactor.bindings import Scopes, binds, declares
 from lsp_server.refactor.difference import Added, Change
 from lsp_server.refactor.generalise import Sides
 from lsp_server.refactor.grammar import SELF, is_access, is_definition, is_name
@@ -40,17 +40,15 @@ class Insertion:
     """Whether no name says what is meant."""
 
 
-def insertion_of(added: Added, before: Syntax, after: Syntax) -> Insertion | None:
+def insertion_of(added: Added, before: Scopes, after: Scopes) -> Insertion | None:
     """Return what an example adds beside a statement; None if it shares no name with the code beside it.
 
     That is the statement before or after it, whichever shares more names, or the function around it whose parameters it
     uses, if it is the first of its body. Of equal ones it is what says most, or what is above.
     """
-    if not _may_be_example(added, traits_of(before.language.id)):
+    if not _may_be_example(added, traits_of(before.syntax.language.id)):
         return None
-    scopes = Scopes(after, imports_of(after))
-    anchors = anchors_of(added, scopes)
-    found = [(one, _insertion(one, added, before, after, scopes)) for one in anchors]
+    found = [(one, _insertion(one, added, before, after)) for one in anchors_of(added, after)]
     ranked = [(-anchor.score, one.is_syntax, at, one) for at, (anchor, one) in enumerate(found) if one is not None]
     return min(ranked, key=lambda one: one[:3])[3] if ranked else None
 
@@ -118,9 +116,10 @@ def _first_in(function: Pattern, count: int) -> tuple[Pattern, ...]:
     return ()
 
 
-def _insertion(anchor: Anchor, added: Added, before: Syntax, after: Syntax, scopes: Scopes) -> Insertion | None:
+def _insertion(anchor: Anchor, added: Added, old: Scopes, new: Scopes) -> Insertion | None:
     """Return the insertion at an anchor; None if the anchor says too little, or fits what is inserted."""
-    reader = AnchorReader(before, anchor.shared, Scopes(before, imports_of(before)))
+    before, after = old.syntax, new.syntax
+    reader = AnchorReader(before, anchor.shared, old)
     is_first = anchor.side == "first"
     pattern = tuple(reader.head(one) if is_first else reader.read(one) for one in anchor.old)
     if not reader.is_telling and not is_first:
@@ -135,7 +134,7 @@ def _insertion(anchor: Anchor, added: Added, before: Syntax, after: Syntax, scop
     nodes = () if is_first else added.nodes
     nodes = (*nodes, *anchor.new) if is_before else (*anchor.new, *nodes)
     inserts = _inserts(anchor, added, before, after, statements)
-    inserts = attrs.evolve(inserts, variables=_own_variables(added, anchor, scopes))
+    inserts = attrs.evolve(inserts, variables=_own_variables(added, anchor, new))
     return Insertion(
         Change(anchor.old, nodes),
         Sides(pattern, template),

@@ -195,8 +195,8 @@ def _without_insertions(learned: list[Learned], lessons: Sequence[Lesson]) -> tu
 def _learn_insertions(found: Difference, before: Syntax, after: Syntax, path: str) -> list[Learned]:
     """Return the rules of the statements that an example adds beside others, where it changes nothing else."""
     learned: list[Learned] = []
-    scopes = Scopes(before, imports_of(before))
-    for one in (insertion_of(added, before, after) for added in found.added):
+    scopes, new = Scopes(before, imports_of(before)), Scopes(after, imports_of(after))
+    for one in (insertion_of(added, scopes, new) for added in found.added):
         if one is None:
             continue
         rule = _learn_sides(one.change, one.sides, before, after, scopes, False, False, path)

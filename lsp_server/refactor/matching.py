@@ -26,12 +26,14 @@ class Bound:
 class Match:
     """A place that fits: the nodes in the pattern's place, and what each of its items is, in their order.
 
-    `lines` are the bytes from its start to its end, if these are not those of the nodes.
+    `lines` are the bytes from its start to its end, if these are not those of the nodes. `has_added` says that its
+    block has what its rule adds.
     """
 
     nodes: tuple[Node, ...]
     bounds: tuple[Bound, ...]
     lines: tuple[int, int] | None = None
+    has_added: bool = False
 
     @property
     def start(self) -> int:

@@ -1,6 +1,6 @@
 """The text of a place after the edit: the template, with the place's own text, gaps and indentation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
@@ -230,8 +230,8 @@ class _Rendering:
             and not any(bound.nodes for bound in bounds[one + 1 : other])
         ):
             return bounds[one].end, bounds[other].start
-        if other is not None and self._begins_same_list(left, right, other):
-            return self._before(other), bounds[other].start
+        if (same := self._gap_of_same_list(left, right)) is not None:
+            return same
         example = self._example_gap(left, right)
         if other is not None and other > 0 and self._gap_before(other) == example:
             return self._before(other), bounds[other].start
@@ -243,11 +243,21 @@ class _Rendering:
                 return bounds[one].end, bounds[following].start
         return None
 
-    def _begins_same_list(self, left: int, right: int, other: int) -> bool:
-        """Return whether all elements of a list stay, and its brackets do not: they are in the lines of the place."""
-        pattern, template = self._layout.pattern, self._layout.template
-        before = [template[left], pattern[other - 1]] if other and isinstance(template[right], Rest) else []
-        return bool(before) and all(isinstance(one, Leaf) and one.text in OPENING for one in before)
+    def _gap_of_same_list(self, left: int, right: int) -> tuple[int, int] | None:
+        """Return the bytes beside all elements of a list that stay, where its brackets do not; None elsewhere."""
+        layout, bounds = self._layout, self._match.bounds
+        at = next((index for index in range(left, right + 1) if isinstance(layout.template[index], Rest)), right)
+        rest = layout.aligned.get(at)
+        if rest is None or not 0 < rest < len(bounds) - 1 or at - left > 1 or right - at > 1:
+            return None
+        before, after = (
+            (layout.template[left], layout.pattern[rest - 1]),
+            (layout.template[right], layout.pattern[rest + 1]),
+        )
+        opens, ends = all(_is_one(OPENING, item) for item in before), all(_is_one(CLOSING, item) for item in after)
+        if not (opens or left == at) or not (ends or right == at):
+            return None
+        return bounds[rest - opens].end, bounds[rest + ends].start
 
     def _gap_at(self, one: int, following: int) -> str:
         """Return the example's gap between two items of the pattern, without what is empty between them here."""
@@ -283,14 +293,16 @@ class _Rendering:
             room = next((item for item in (other, one) if isinstance(item, Rest)), None)
             if room is not None and not (isinstance(one, Leaf) and not one.named):
                 return room.separator
-        if "," in gaps[0] and (opens or closes):
+        if "," in gaps[0] and (opens or closes) and self._rule.inserts is None:
             return ""
         return gaps[0]
 
     def _placed(self, gap: str) -> str:
         """Return a gap of the example with the indentation of the place."""
         first, *lines = gap.split("\n")
-        return "\n".join([first, *(self._indented(line) for line in lines)])
+        return "\n".join(
+            [first, *(self._indented(line) if line else "" for line in lines[:-1]), *map(self._indented, lines[-1:])]
+        )
 
     def _indented(self, line: str) -> str:
         content = line.lstrip(" \t")
@@ -329,6 +341,10 @@ class _Rendering:
             if content and not is_kept(bound.start - len(content)):
                 raise LeftOut("the arguments of a type would be lost")
             position = max(position, bound.end)
+
+
+def _is_one(brackets: Collection[str], item: Item) -> bool:
+    return isinstance(item, Leaf) and item.text in brackets
 
 
 def closes(item: Item) -> bool:

@@ -94,14 +94,16 @@ class SettingsQuestion:
     def __init__(self, server: LanguageServer, use: Callable[[object], Awaitable[None]]) -> None:
         self._server, self._use = server, use
         self._known: object = None
-        """The last answer; None if the editor has told nothing."""
+        """The answer to the newest question that has one; None if the editor has told nothing."""
+        self._asked = self._answered = 0
         self._late: asyncio.Task[None] | None = None
 
     async def ask(self) -> None:
         """Use the answer, or what the editor told before if there is none within a few seconds."""
         if self._late is not None:
             self._late.cancel()
-        answer = asyncio.create_task(self._answer())
+        self._asked += 1
+        answer = asyncio.create_task(self._answer(self._asked))
         # An editor that never answers must not keep the engine from starting.
         await asyncio.wait({answer}, timeout=_CONFIGURATION_TIMEOUT_S)
         if not answer.done():
@@ -109,14 +111,15 @@ class SettingsQuestion:
             self._late = asyncio.create_task(self._use_late(answer))
         await self._use(answer.result() if answer.done() else self._known)
 
-    async def _answer(self) -> object:
+    async def _answer(self, number: int) -> object:
         params = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
         try:
             answer = await self._server.workspace_configuration_async(params)
         except JsonRpcException as error:
             _logger.warning("the editor refused workspace/configuration (%d); the settings stay", error.code)
         else:
-            self._known = answer[0] if answer else None
+            if number > self._answered:  # two questions may be under way, and a late answer is the older one's
+                self._answered, self._known = number, answer[0] if answer else None
         return self._known
 
     async def _use_late(self, answer: "asyncio.Task[object]") -> None:

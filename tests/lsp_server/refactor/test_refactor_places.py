@@ -230,3 +230,17 @@ def test_a_key_in_quotes_is_the_same_only_if_its_text_is() -> None:
     before, after = "f({'a': 1})\n", "f({'a': 1, 'b': 2})\n"
     assert repeated("python", before, after, "f({'c': 1})\n") == "f({'c': 1, 'b': 2})\n"
     assert repeated("python", before, after, "f({'b': 1})\n") == "f({'b': 1})\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "lists"),
+    [
+        ("php", "<?php\n$a = array(%s);\n", "<?php\n$a = [%s];\n", ["\n    1,\n    2,\n", " 3, 4 ", "", "\n"]),
+        ("rust", "fn a() { b!(%s); }\n", "fn a() { b![%s]; }\n", ["\n    1,\n    2,\n", " 3, 4 ", "\n3\n"]),
+    ],
+)  # fmt: skip
+def test_a_list_of_any_length_that_gets_other_brackets_keeps_its_lines_where_the_example_has_a_line_each(
+    language: str, before: str, after: str, lists: list[str]
+) -> None:
+    for inner in lists[1:]:
+        assert repeated(language, before % lists[0], after % lists[0], before % inner) == after % inner
