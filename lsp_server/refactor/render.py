@@ -1,6 +1,6 @@
 """The text of a place after the edit: the template, with the place's own text, gaps and indentation."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -8,7 +8,7 @@ from lsp_server.refactor.grammar import LOOSEST, level, level_of_place
 from lsp_server.refactor.insertion_places import first_line_beside, position_of, tails_of, with_line_ends
 from lsp_server.refactor.layout import Layout, Output, layout_of_added
 from lsp_server.refactor.matching import Bound, Match
-from lsp_server.refactor.pattern import Hole, Item, Leaf, Rest, Text
+from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, Text, items
 from lsp_server.refactor.rule import Inserts, Rule
 from lsp_server.refactor.syntax import Node, Syntax
 
@@ -75,6 +75,7 @@ class _Rendering:
         self._match, self._rule = place.match, place.rule
         self._layout = place.layout
         self._base = output.indent
+        self._tuple_ends = frozenset(_tuple_ends(self._rule.template))
         self._brackets: list[str] = []
         """The gap after each bracket that is open: with a line end in it the list has one element a line."""
 
@@ -187,8 +188,8 @@ class _Rendering:
 
     def _gap(self, left: int, right: int) -> None:
         before = len(self._output.pieces)
-        span = self._place_gap(left, right)
-        if span is not None and self._opens_lost_list(left, span):
+        span = self._place_gap(left, right) if right not in self._tuple_ends else None
+        if span is not None and (self._opens_lost_list(left, span) or self._ends_lost_list(left, right, span)):
             text = ""
         elif span is not None:
             self._output.keep(*span)
@@ -212,6 +213,14 @@ class _Rendering:
         opening = template[left]
         opens = isinstance(opening, Leaf) and opening.text in OPENING and not isinstance(template[left + 1], Rest)
         return opens and is_one and not self._file.syntax.text(*gap).strip()
+
+    def _ends_lost_list(self, left: int, right: int, gap: tuple[int, int]) -> bool:
+        """Return whether the comma after the last element of a list is there, and the list or its bracket is not."""
+        template, text = self._layout.template, self._file.syntax.text(*gap)
+        if right in self._layout.aligned or text.strip() != "," or "," in self._example_gap(left, right):
+            return False
+        is_list = right > 1 and (isinstance(template[right - 1], Rest) or not _is_one(OPENING, template[right - 2]))
+        return not (is_list and _is_one(CLOSING, template[right]))
 
     def _line_start(self, left: int, gap: str) -> str:
         """Return the gap before the first element of a list, if it is on a line of its own."""
@@ -293,7 +302,7 @@ class _Rendering:
             room = next((item for item in (other, one) if isinstance(item, Rest)), None)
             if room is not None and not (isinstance(one, Leaf) and not one.named):
                 return room.separator
-        if "," in gaps[0] and (opens or closes) and self._rule.inserts is None:
+        if "," in gaps[0] and (opens or closes) and self._rule.inserts is None and right not in self._tuple_ends:
             return ""
         return gaps[0]
 
@@ -341,6 +350,18 @@ class _Rendering:
             if content and not is_kept(bound.start - len(content)):
                 raise LeftOut("the arguments of a type would be lost")
             position = max(position, bound.end)
+
+
+def _tuple_ends(template: Sequence[Pattern]) -> Iterator[int]:
+    """Yield the indices of the items that end a tuple of one element: the comma before them means something."""
+    index = 0
+    for pattern in template:
+        size = sum(1 for _ in items((pattern,)))
+        if isinstance(pattern, Branch):
+            if pattern.kind == "tuple" and sum(isinstance(one, Branch | Hole) or one.named for one in pattern.children) == 1:
+                yield index + size - 1
+            yield from (index + at for at in _tuple_ends(pattern.children))
+        index += size
 
 
 def _is_one(brackets: Collection[str], item: Item) -> bool:
