@@ -5,6 +5,7 @@ Everybody who reads JSON of a stranger does it here.
 
 import json
 import stat
+import zlib
 from collections.abc import Callable
 from json.decoder import JSONArray, JSONObject  # type: ignore[attr-defined]  # both are as old as the module
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
@@ -24,6 +25,20 @@ def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> Any:
     if status.st_size > most_bytes:
         raise ValueError(f"it has more than {most_bytes} bytes")
     return parse_json(path.read_bytes())
+
+
+def unpacked(path: Path, most_bytes: int = MOST_JSON_BYTES) -> bytes:
+    """Return the content of a JSON file that gzip has packed. Raises OSError, and ValueError in a few words."""
+    if not path.is_file():
+        raise ValueError("it is not a file")
+    reader = zlib.decompressobj(zlib.MAX_WBITS | 16)  # 16: with gzip's header
+    try:
+        content = reader.decompress(path.read_bytes(), most_bytes)
+    except zlib.error:
+        raise ValueError("it is damaged") from None
+    if not reader.eof:
+        raise ValueError(f"it is cut short, or has more than {most_bytes} bytes")
+    return content
 
 
 def parse_json(text: bytes | str) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 
 from engine.errors import ModelError
-from engine.json_file import parse_json, read_json
+from engine.json_file import parse_json, read_json, unpacked
 
 SIDE = 16
 """The kernels need matrices whose sides are multiples of this. All released models have such matrices."""
@@ -37,7 +37,7 @@ def is_image_tensor(name: str) -> bool:
     return any(part in name for part in _IMAGE_PARTS)
 
 
-_FILES = ("config.json", "tokenizer.json", "model.safetensors")
+_FILES = ("config.json", "tokenizer.json.gz", "model.safetensors")
 _SCALE = ".scale"
 _PARTS = (_SCALE, ".centre", ".steps")
 """What a quantized matrix of the embedded model has beside its numbers (models/embedded/weights.py)."""
@@ -65,9 +65,9 @@ def read_weights() -> WeightsHeader:
     for name in _FILES:
         if not (folder / name).is_file():
             raise ModelError(f"{folder / name} is missing")
-    for name in ("config.json", "tokenizer.json"):
+    for name, read in (("config.json", read_json), ("tokenizer.json.gz", lambda path: parse_json(unpacked(path)))):
         try:
-            read_json(folder / name)
+            read(folder / name)
         except ValueError:
             raise ModelError(f"{folder / name} is not JSON") from None
     return read_safetensors(folder / "model.safetensors")

@@ -309,9 +309,8 @@ class _Rendering:
     def _placed(self, gap: str) -> str:
         """Return a gap of the example with the indentation of the place."""
         first, *lines = gap.split("\n")
-        return "\n".join(
-            [first, *(self._indented(line) if line else "" for line in lines[:-1]), *map(self._indented, lines[-1:])]
-        )
+        above = [self._indented(line) if line else "" for line in lines[:-1]]
+        return "\n".join([first, *above, *map(self._indented, lines[-1:])])
 
     def _indented(self, line: str) -> str:
         content = line.lstrip(" \t")
@@ -355,10 +354,10 @@ class _Rendering:
 def _tuple_ends(template: Sequence[Pattern]) -> Iterator[int]:
     """Yield the indices of the items that end a tuple of one element: the comma before them means something."""
     index = 0
-    for pattern in template:
-        size = sum(1 for _ in items((pattern,)))
+    for pattern, size in ((one, len([*items((one,))])) for one in template):
         if isinstance(pattern, Branch):
-            if pattern.kind == "tuple" and sum(isinstance(one, Branch | Hole) or one.named for one in pattern.children) == 1:
+            elements = [one for one in pattern.children if not isinstance(one, Leaf) or one.named]
+            if pattern.kind == "tuple" and len(elements) == 1:
                 yield index + size - 1
             yield from (index + at for at in _tuple_ends(pattern.children))
         index += size

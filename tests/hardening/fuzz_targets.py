@@ -93,7 +93,7 @@ class _Configs:
         self._folder = folder
         self._reader = ModelReader()
         folder.mkdir()
-        for name in ("tokenizer.json", "model.safetensors"):
+        for name in ("tokenizer.json.gz", "model.safetensors"):
             (folder / name).symlink_to(EMBEDDED_FOLDER / name)
 
     def feed(self, data: bytes) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, pre_tokenizers
 
 from engine.fill.sampler import continuing
+from engine.json_file import unpacked
 
 MOST_BYTES = 16 * 1024 * 1024
 PIECE = 2000
@@ -109,8 +110,13 @@ _BYTES = codecs.charmap_build(_characters())
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """Read tokenizer.json. A "<mask>" in a user's file then becomes tokens of text, not the mask."""
-    tokenizer = Tokenizer.from_file(str(path))
+    """Read tokenizer.json, or where there is none, the same packed by gzip: tokenizer.json.gz.
+
+    A "<mask>" in a user's file then becomes tokens of text, not the mask. Raises ValueError or what tokenizers raises.
+    """
+    packed = path.with_name(f"{path.name}.gz")
+    is_packed = packed.exists() and not path.exists()
+    tokenizer = Tokenizer.from_buffer(unpacked(packed)) if is_packed else Tokenizer.from_file(str(path))
     # Qwen's tokenizer does not flag all its special tokens (<|fim_prefix|>), and would match these in any text.
     added = [token for token in tokenizer.get_added_tokens_decoder().values() if not token.special]
     tokenizer.add_special_tokens([AddedToken(token.content, special=True, normalized=False) for token in added])

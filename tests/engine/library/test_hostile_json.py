@@ -1,5 +1,6 @@
 """JSON that somebody prepared: nested 200,000 times, or no file at all. It is told in a line, or counts as nothing."""
 
+import gzip
 import os
 import struct
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from engine.client.lock import read_record
 from engine.errors import ModelError
+from engine.json_file import unpacked
 from engine.library.hub import is_pulled_file
 from engine.library.store import EMBEDDED, chosen_model
 from engine.library.weights_header import read_safetensors
@@ -71,3 +73,20 @@ def test_a_pull_takes_what_a_model_needs(name: str) -> None:
 )
 def test_a_pull_takes_no_code_and_none_of_our_own_files(name: str) -> None:
     assert not is_pulled_file(name)
+
+
+def test_a_packed_file_is_unpacked_up_to_a_bound(tmp_path: Path) -> None:
+    packed = tmp_path / "tokenizer.json.gz"
+    packed.write_bytes(gzip.compress(b"[" * 1000))
+    assert unpacked(packed) == b"[" * 1000
+    with pytest.raises(ValueError, match="more than 999 bytes"):
+        unpacked(packed, 999)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"), [(b"nonsense", "damaged"), (gzip.compress(b"[" * 1000)[:-12], "cut short"), (b"", "cut short")]
+)
+def test_a_packed_file_that_is_not_whole_is_told(content: bytes, says: str, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json.gz").write_bytes(content)
+    with pytest.raises(ValueError, match=says):
+        unpacked(tmp_path / "tokenizer.json.gz")

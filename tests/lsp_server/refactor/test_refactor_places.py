@@ -59,6 +59,23 @@ def test_a_list_that_gets_other_brackets_keeps_its_lines(
 @pytest.mark.parametrize(
     ("language", "before", "after", "text", "changed"),
     [
+        ("python", "get(a, b)\n", "a[b]\n", "get(c, d,)\nget(\n    c,\n    d,\n)\n", "c[d]\nc[d]\n"),
+        ("python", "get(a)\n", "a[0]\n", "get(b,)\n", "b[0]\n"),
+        ("python", "get(a, b)\n", "a + b\n", "get(c, d,)\n", "c + d\n"),
+        ("python", "get(a)\n", "get((a,))\n", "get(b)\nget(c,)\n", "get((b,))\nget((c,))\n"),
+        ("python", "get(a)\n", "(a,)\n", "get(b)\n", "(b,)\n"),
+        ("javascript", "get(a, b);\n", "a[b];\n", "get(c, d,);\n", "c[d];\n"),
+    ],
+)  # fmt: skip
+def test_a_comma_that_ends_a_list_stays_only_where_it_does(
+    language: str, before: str, after: str, text: str, changed: str
+) -> None:
+    assert edit_of(language, [(before, after)], text).applied(text) == changed
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "changed"),
+    [
         ("python", "self.is_same(a, b)\n", "assert a == b\n",
          "self.is_same(load(c,\n                  [d,\n                   e]), f)\n",
          "assert load(c,\n            [d,\n             e]) == f\n"),
