@@ -19,26 +19,28 @@ from engine.whole_files import make_folder, write_whole
 
 def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> Any:
     """Return the values in a JSON file. Raises OSError, and ValueError in a few words for what is no such file."""
-    status = path.stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise ValueError("it is not a file")  # to read it might take for ever
-    if status.st_size > most_bytes:
-        raise ValueError(f"it has more than {most_bytes} bytes")
-    return parse_json(path.read_bytes())
+    return parse_json(_content(path, most_bytes))
 
 
 def unpacked(path: Path, most_bytes: int = MOST_JSON_BYTES) -> bytes:
     """Return the content of a JSON file that gzip has packed. Raises OSError, and ValueError in a few words."""
-    if not path.is_file():
-        raise ValueError("it is not a file")
     reader = zlib.decompressobj(zlib.MAX_WBITS | 16)  # 16: with gzip's header
     try:
-        content = reader.decompress(path.read_bytes(), most_bytes)
+        content = reader.decompress(_content(path, most_bytes), most_bytes)
     except zlib.error:
         raise ValueError("it is damaged") from None
     if not reader.eof:
         raise ValueError(f"it is cut short, or has more than {most_bytes} bytes")
     return content
+
+
+def _content(path: Path, most_bytes: int) -> bytes:
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError("it is not a file")  # to read it might take for ever
+    if status.st_size > most_bytes:
+        raise ValueError(f"it has more than {most_bytes} bytes")
+    return path.read_bytes()
 
 
 def parse_json(text: bytes | str) -> Any:

@@ -1,6 +1,7 @@
 """The statement beside those that an example adds, or the function around them: whichever shares names with them."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from typing import Literal
 
@@ -123,7 +124,7 @@ def _anchor(
 
 def _with_guard(guard: Anchor, added: Added, used: Collection[Key], scopes: Scopes) -> Anchor | None:
     """Return the statement above an `if` together with that, if the `if` asks for what the statement binds."""
-    old, new = _above(guard.old[0]), _above(guard.new[0])
+    old, new = beside(guard.old[0], -1), beside(guard.new[0], -1)
     if old is None or new is None or not same(old, new) or not guard.new[0].kind.startswith("if_"):
         return None
     asked = _values(guard.new[0], scopes)
@@ -142,11 +143,13 @@ def is_bound(node: Node) -> bool:
     return node.field == "declarator" or binds(node, top) == "local"
 
 
-def _above(node: Node) -> Node | None:
-    """Return the statement above another one."""
-    siblings = node.parent.parts if node.parent is not None else [node]
-    index = next(index for index, one in enumerate(siblings) if one is node)
-    return siblings[index - 1] if index else None
+def beside(node: Node, step: int) -> Node | None:
+    """Return the named node before (-1) or after (1) another one in its parent."""
+    siblings = node.parent.children if node.parent is not None else (node,)
+    at = bisect_left(siblings, node.start, key=lambda one: one.start) + step
+    while 0 <= at < len(siblings) and not siblings[at].named:
+        at += step
+    return siblings[at] if 0 <= at < len(siblings) else None
 
 
 def _header(node: Node) -> Iterator[Node]:

@@ -335,7 +335,7 @@ def is_member(leaf: Node) -> bool:
     if parent.kind == "literal_element":
         return parent.field == "key"
     if parent.kind == "token_tree":
-        at = next(at for at, one in enumerate(parent.children) if one is leaf)
+        at = leaf.index
         return at > 0 and parent.children[at - 1].text == "."
     return False
 
@@ -346,7 +346,7 @@ def receiver(leaf: Node) -> Node | None:
     if parent is None:
         return None
     if parent.kind == "token_tree":
-        at = next(at for at, one in enumerate(parent.children) if one is leaf)
+        at = leaf.index
         return parent.children[at - 2] if at > 1 and parent.children[at - 1].text == "." else None
     if is_access(parent) and parent.children[0] is not leaf:
         return parent.children[0]

@@ -45,10 +45,10 @@ def _is_free(leaf: Node) -> bool:
 
 def _is_member(leaf: Node) -> bool:
     """Return whether a leaf is the last part of `a.b` or `A::B`, which an argument of a Rust macro has as tokens."""
-    siblings = leaf.parent.children if leaf.parent is not None else ()
-    at = next((index for index, one in enumerate(siblings) if one is leaf), 0)
-    is_part = leaf.parent is not None and is_access(leaf.parent)
-    return at > 0 and (is_part or (at > 1 and siblings[at - 1].text in _BEFORE_MEMBER))
+    parent, at = leaf.parent, leaf.index
+    if parent is None or not at:
+        return False
+    return is_access(parent) or (at > 1 and parent.children[at - 1].text in _BEFORE_MEMBER)
 
 
 def is_used_as_thing(leaf: Node) -> bool:
@@ -72,8 +72,7 @@ def is_type_name(leaf: Node) -> bool:
     parent = leaf.parent
     if parent is None or leaf.kind == "type_identifier":
         return parent is not None
-    at = next(index for index, one in enumerate(parent.children) if one is leaf)
-    is_class = at + 1 < len(parent.children) and parent.children[at + 1].text == "::"
+    is_class = any(one.text == "::" for one in parent.children[leaf.index + 1 :][:1])
     return is_class or parent.kind in ("annotation", "marker_annotation", "named_type")
 
 

@@ -68,6 +68,8 @@ _BINDING = re.compile(
     r"assign|declarator|short_var|(var|const)_spec|^let_|property_declaration|val_definition|var_definition|^for_"
     r"|range_clause|^as_pattern$"
 )
+GOES_ON = ("(", "[", "`", "+", "-", "/", "*", ".")
+"""A line that begins so goes on with the statement above it, if that has no ";"."""
 SELF = frozenset({"self", "cls", "this"})
 BINDERS = frozenset({"=", ":=", "in", "of", "as"})
 """Tokens between what a statement or a loop binds and its value. After "as" is what is bound."""

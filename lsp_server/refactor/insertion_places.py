@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.anchors import BODIES, body_of, is_path, is_text, own_receivers
+from lsp_server.refactor.anchors import BODIES, beside, body_of, is_path, is_text, own_receivers
 from lsp_server.refactor.bindings import Scopes
-from lsp_server.refactor.grammar import SELF, is_container, is_fixed_name, is_name
+from lsp_server.refactor.grammar import GOES_ON, SELF, is_container, is_fixed_name, is_name
 from lsp_server.refactor.matching import Match, match_at, matches
 from lsp_server.refactor.pattern import Hole, Leaf, Rest, as_pattern, items
 from lsp_server.refactor.rule import Inserts, Rule
@@ -24,8 +24,6 @@ _FILE_START = re.compile(rb"(\xef\xbb\xbf)?(#![^\n]*\n)?")
 _NO_ROOM = "it is a body without a block, where no other statement has room"
 _MAY_GO_ON = ("expression_statement", "lexical_declaration", "variable_declaration", "return_statement")
 _ATTRIBUTE, _INNER_ATTRIBUTE = "attribute_item", "inner_attribute_item"
-_GOES_ON = ("(", "[", "`", "+", "-", "/", "*", ".")
-"""A line that begins so goes on with the statement above it, if that has no ";"."""
 
 
 def line_matches(rule: Rule, syntax: Syntax) -> Iterator[Match]:
@@ -61,7 +59,7 @@ def node_beside(rule: Rule, match: Match) -> Node:
 
 def tails_of(inserts: Inserts, match: Match, syntax: Syntax) -> list[str]:
     """Return how the added statements end: as the statement beside them, or as in the example."""
-    own = ";" if _tail(match.nodes[0] if len(match.nodes) > 1 else _statement(match), syntax).endswith(";") else ""
+    own = ";" if syntax.tail(match.nodes[0] if len(match.nodes) > 1 else _statement(match)).endswith(";") else ""
     return [own if tail is None else tail for tail in inserts.tails]
 
 
@@ -264,17 +262,8 @@ def _is_apart(inserts: Inserts, match: Match, syntax: Syntax) -> tuple[bool, boo
     return is_first or not line.strip(), is_last or not below.strip()
 
 
-def _beside(node: Node, step: int) -> Node | None:
-    """Return the named node before (-1) or after (1) another one in its parent."""
-    siblings = node.parent.children if node.parent is not None else (node,)
-    at = bisect_left(siblings, node.start, key=lambda one: one.start) + step
-    while 0 <= at < len(siblings) and not siblings[at].named:
-        at += step
-    return siblings[at] if 0 <= at < len(siblings) else None
-
-
 def _is_end(node: Node, step: int) -> bool:
-    return _beside(node, step) is None
+    return beside(node, step) is None
 
 
 def _no_line(node: Node, syntax: Syntax) -> str | None:
@@ -285,7 +274,7 @@ def _no_line(node: Node, syntax: Syntax) -> str | None:
     start = syntax.data.rfind(b"\n", 0, node.start) + 1
     if syntax.data[start : node.start].strip() or _line_end(node.end, syntax) is None:
         return "other code is on its line"
-    above = _beside(node, -1)
+    above = beside(node, -1)
     is_marked = above is not None and (above.kind == _ATTRIBUTE or next(above.leaves()).text == "#pragma")
     return "an attribute or a `#pragma` is above it" if is_marked else None
 
@@ -333,14 +322,14 @@ def _goes_on(inserts: Inserts, match: Match, syntax: Syntax) -> str | None:
     if not traits_of(syntax.language.id).is_script:
         return None
     firsts = [next(items((one,))) for one in inserts.statements]
-    above = _beside(_statement(match), -1) if inserts.side == "before" else None
+    above = beside(_statement(match), -1) if inserts.side == "before" else None
     if all(";" in tail for tail in tails_of(inserts, match, syntax)):
-        if above is None or above.kind not in _MAY_GO_ON or _tail(above, syntax).endswith(";"):
+        if above is None or above.kind not in _MAY_GO_ON or syntax.tail(above).endswith(";"):
             return None
         firsts = firsts[:1]
     texts = [one.text for one in firsts if isinstance(one, Leaf)]
     texts.append(next(match.nodes[0].leaves()).text if inserts.side == "before" else "")
-    is_one = any(text.startswith(_GOES_ON) for text in texts)
+    is_one = any(text.startswith(GOES_ON) for text in texts)
     return "without a `;` its lines would be one statement" if is_one else None
 
 
@@ -369,8 +358,3 @@ def _is_same(match: Match, other: Match | None) -> bool:
         return False
     pairs = [(match.variable(one.item.name), one) for one in other.bounds if isinstance(one.item, Hole | Rest)]
     return all(mine is not None and all(map(same, mine.nodes, one.nodes)) for mine, one in pairs)
-
-
-def _tail(node: Node, syntax: Syntax) -> str:
-    *_, last = node.leaves()
-    return syntax.text(last.end, node.end)

@@ -194,8 +194,8 @@ def _inserts(anchor: Anchor, added: Added, before: Syntax, after: Syntax, statem
     old_gap = before.text(old_start, old_below.start) if old_below is not None else ""
     if _BLANK_LINE.search(old_gap):  # one of the empty lines was there
         blanks[0 if anchor.side == "before" else -1] = False
-    tails = [_tail(node, after) for node in added.nodes]
-    own = _tail(anchor.new[0], after)
+    tails = [after.tail(node) for node in added.nodes]
+    own = after.tail(anchor.new[0])
     follows = anchor.side != "first" and traits_of(after.language.id).is_script
     return Inserts(
         anchor.side,
@@ -211,11 +211,6 @@ def _inserts(anchor: Anchor, added: Added, before: Syntax, after: Syntax, statem
 def _comment(gap: str) -> str:
     """Return what is in a gap beside white space and the ends of statements."""
     return gap.strip(" \t\r\n;")
-
-
-def _tail(node: Node, syntax: Syntax) -> str:
-    *_, last = node.leaves()
-    return syntax.text(last.end, node.end)
 
 
 def _has_tail(node: Node) -> bool:

@@ -7,14 +7,12 @@ import attrs
 
 from lsp_server.documents.source import Source
 from lsp_server.refactor.file_edit import TextEdit
-from lsp_server.refactor.grammar import is_list_kind, is_statement
-from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, items
+from lsp_server.refactor.grammar import GOES_ON, is_list_kind, is_statement
+from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, items, tuple_ends
 from lsp_server.refactor.rule import Rule
 from lsp_server.refactor.syntax import Node, Syntax
 
 _BRACKET = re.compile(rb"[\[\](){}\n]")
-_GO_ON = (b"(", b"[", b"`", b"+", b"-", b"/", b"*", b".")
-"""A line that begins so goes on with the statement above it, if that has no ";"."""
 
 
 @attrs.frozen(eq=False)
@@ -22,7 +20,7 @@ class Layout:
     """The items of both sides. `aligned` has the index in the pattern by that in the template.
 
     `depth` counts the brackets of the template that are open at an item. `elements` are the items of the template that
-    an element of a list begins with.
+    an element of a list begins with, `tuple_ends` those that end a tuple of one element.
     """
 
     pattern: tuple[Item, ...]
@@ -30,6 +28,7 @@ class Layout:
     aligned: dict[int, int]
     depth: tuple[int, ...]
     elements: frozenset[int]
+    tuple_ends: frozenset[int]
 
 
 def layout_of(rule: Rule) -> Layout:
@@ -42,13 +41,15 @@ def layout_of(rule: Rule) -> Layout:
         aligned,
         _depth(template),
         frozenset(_elements(rule.template)),
+        frozenset(tuple_ends(rule.template)),
     )
 
 
 def layout_of_added(rule: Rule, statement: Pattern) -> Layout:
     """Return the layout of a statement that a rule adds: nothing of it is where the pattern has it."""
     template = tuple(items((statement,)))
-    return Layout(tuple(items(rule.pattern)), template, {}, _depth(template), frozenset(_elements((statement,))))
+    starts, ends = frozenset(_elements((statement,))), frozenset(tuple_ends((statement,)))
+    return Layout(tuple(items(rule.pattern)), template, {}, _depth(template), starts, ends)
 
 
 def _on_one_line(side: Sequence[Item], aligned: frozenset[int]) -> tuple[Item, ...]:
@@ -383,6 +384,6 @@ def ending_edit(rule: Rule, node: Node, syntax: Syntax) -> ByteEdit | None:
         return None
     line, _, below = syntax.data[end:].partition(b"\n")
     is_last = line.strip()[:1] in (b"", b"}", b"/")
-    if not rule.ending and not (is_last and below.lstrip()[:1] not in _GO_ON):
+    if not rule.ending and not (is_last and below.lstrip()[:1].decode("utf-8", "replace") not in GOES_ON):
         return None
     return ByteEdit(start, end, rule.ending)

@@ -121,8 +121,9 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     rules = _NO_IMPORTS
     if not (is_code or found.changes or found.insertions):
         rules = import_rules(before, after, {old.bound for old, _ in renames.imports}, path)
-    counts = found.insertions, small, alike
-    return Lesson(tuple(learned), imports, *counts, own, broken, prose, wide, rules, renames, len(added))
+    return Lesson(
+        tuple(learned), imports, found.insertions, small, alike, own, broken, prose, wide, rules, renames, len(added)
+    )
 
 
 def _is_broken(change: Change) -> bool:
@@ -329,8 +330,8 @@ def rule_of(
         names,
         after.line_indent(new[0].start) if new else "",
         indent_unit(after, after.language),
-        _tail(old, before),
-        _tail(new, after),
+        before.tail(old[-1]) if old else "",
+        after.tail(new[-1]) if new else "",
         root_level(new),
         root_level(old),
         _repeats(old, new, sides),
@@ -350,9 +351,3 @@ def _repeats(old: Sequence[Node], new: Sequence[Node], sides: Sides) -> bool:
     if len(sides.template) == 1 and any(match_at(as_pattern(sides.template[0]), node) for node in old):
         return False  # arguments that only changed places: nothing tells a place that has the edit
     return any(match_at(sides.pattern[0], node) for top in new for node in top.walk())
-
-
-def _tail(nodes: Sequence[Node], syntax: Syntax) -> str:
-    """Return the end of the nodes that no token has."""
-    leaves = [leaf for node in nodes for leaf in node.leaves()]
-    return syntax.text(leaves[-1].end, nodes[-1].end) if leaves else ""

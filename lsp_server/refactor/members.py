@@ -172,6 +172,6 @@ def _is_called(leaf: Node) -> bool:
     if access is None:
         return False
     if access.kind == "token_tree":
-        at = next(at for at, one in enumerate(access.children) if one is leaf)
+        at = leaf.index
         return access.children[at + 1 : at + 2] != () and access.children[at + 1].kind == "token_tree"
     return is_call(access) or is_callee(access)

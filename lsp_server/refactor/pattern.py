@@ -164,3 +164,15 @@ def _is_telling(pattern: Pattern) -> bool:
     """Return whether a pattern is a token that says something: no None, True or self."""
     is_named = isinstance(pattern, Leaf) and pattern.named and pattern.text not in SELF
     return is_named and isinstance(pattern, Leaf) and pattern.kind not in ("none", "true", "false")
+
+
+def tuple_ends(template: Sequence[Pattern]) -> Iterator[int]:
+    """Yield the indices of the items that end a tuple of one element: the comma before them means something."""
+    index = 0
+    for pattern, size in ((one, len([*items((one,))])) for one in template):
+        if isinstance(pattern, Branch):
+            elements = [one for one in pattern.children if not isinstance(one, Leaf) or one.named]
+            if pattern.kind == "tuple" and len(elements) == 1:
+                yield index + size - 1
+            yield from (index + at for at in tuple_ends(pattern.children))
+        index += size

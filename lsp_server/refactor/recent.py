@@ -4,7 +4,6 @@ All functions take tens of milliseconds for a long file. Call them in a Worker, 
 """
 
 import functools
-import hashlib
 from collections.abc import Collection, Sequence
 from pathlib import PurePath
 
@@ -18,7 +17,7 @@ from lsp_server.languages.registry import language_for
 from lsp_server.refactor.bindings import imports_of
 from lsp_server.refactor.difference import Sort
 from lsp_server.refactor.doubts import SURE
-from lsp_server.refactor.file_edit import FileEdit, Places, Span, by_place
+from lsp_server.refactor.file_edit import FileEdit, Places, Span, by_place, digest_of
 from lsp_server.refactor.learn import Lesson, lesson
 from lsp_server.refactor.learned import Learned, put
 from lsp_server.refactor.notation import described, with_contexts
@@ -218,10 +217,10 @@ def _recent_rules(edits: Sequence[RecentEdit], language: Language, path: str) ->
     Imports that an edit before or after it changed come along.
     """
     steps = _steps(edits)
-    pairs = [(edit, _lesson(edit.before, edit.after, language, path)) for edit in steps]
-    if not pairs or pairs[-1][1] is None:
+    found = [_lesson(edit.before, edit.after, language, path) for edit in steps]
+    if not found or found[-1] is None:
         return None
-    taught = [(edit, one) for edit, one in pairs if one is not None]
+    taught = [(number, one) for number, one in enumerate(found) if one is not None]
     lessons = [one for _, one in taught]
     later = ImportEdit()
     while lessons and _is_of_imports(lessons[-1]):
@@ -231,7 +230,6 @@ def _recent_rules(edits: Sequence[RecentEdit], language: Language, path: str) ->
         return None
     if newest.insertions > newest.placed:
         return None
-    example = taught[len(lessons) - 1][0]
     learned, examples, imports = list(lessons[-1].learned), 1 + lessons[-1].alike, later
     for one in reversed(lessons):
         imports = imports.joined(one.imports)
@@ -248,8 +246,10 @@ def _recent_rules(edits: Sequence[RecentEdit], language: Language, path: str) ->
     own = _own_imports(learned, imports, _syntax(edits[-1].after, language))
     if later != ImportEdit() and not {*later.added, *later.removed} & {*own.added, *own.removed}:
         return None  # the newest edit has nothing to do with the one before
-    spans = _moved(newest.own.spans, steps[steps.index(example) + 1 :])
-    all_rules = RuleSet(language.id, rules, own, own=(Own(_digest(edits[-1].after), spans),))
+    example = taught[len(lessons) - 1][0]
+    spans = _moved(newest.own.spans, steps[example + 1 :])
+    digest = digest_of(edits[-1].after.replace("\r\n", "\n"))
+    all_rules = RuleSet(language.id, rules, own, own=(Own(digest, spans),))
     names = "; ".join(map(described, rules))
     return RecentRules(with_contexts(all_rules, language), names, examples, is_telling, wide if examples == 1 else ())
 
@@ -269,10 +269,6 @@ def _moved(spans: Sequence[tuple[int, int]], later: Sequence[RecentEdit]) -> tup
         moved = len(_bytes(edit.after[edit.start : edit.end])) - len(_bytes(edit.before[edit.start : edit.old_end]))
         spans = [(low + moved, high + moved) if low > start else (low, high) for low, high in spans]
     return tuple(spans)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(_bytes(text)).hexdigest()
 
 
 def touched_parts(edits: Sequence[RecentEdit]) -> list[tuple[int, int]]:

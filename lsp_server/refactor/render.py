@@ -1,6 +1,6 @@
 """The text of a place after the edit: the template, with the place's own text, gaps and indentation."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
@@ -8,7 +8,7 @@ from lsp_server.refactor.grammar import LOOSEST, level, level_of_place
 from lsp_server.refactor.insertion_places import first_line_beside, position_of, tails_of, with_line_ends
 from lsp_server.refactor.layout import Layout, Output, layout_of_added
 from lsp_server.refactor.matching import Bound, Match
-from lsp_server.refactor.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, Text, items
+from lsp_server.refactor.pattern import Hole, Item, Leaf, Rest, Text
 from lsp_server.refactor.rule import Inserts, Rule
 from lsp_server.refactor.syntax import Node, Syntax
 
@@ -75,7 +75,6 @@ class _Rendering:
         self._match, self._rule = place.match, place.rule
         self._layout = place.layout
         self._base = output.indent
-        self._tuple_ends = frozenset(_tuple_ends(self._rule.template))
         self._brackets: list[str] = []
         """The gap after each bracket that is open: with a line end in it the list has one element a line."""
 
@@ -188,7 +187,7 @@ class _Rendering:
 
     def _gap(self, left: int, right: int) -> None:
         before = len(self._output.pieces)
-        span = self._place_gap(left, right) if right not in self._tuple_ends else None
+        span = self._place_gap(left, right) if right not in self._layout.tuple_ends else None
         if span is not None and (self._opens_lost_list(left, span) or self._ends_lost_list(left, right, span)):
             text = ""
         elif span is not None:
@@ -209,9 +208,8 @@ class _Rendering:
         """Return whether a line break after a bracket was for a list of which one element is left between brackets."""
         aligned, template = self._layout.aligned, self._layout.template
         closing = template[left + 2] if left + 2 < len(template) else None
-        is_one = isinstance(closing, Leaf) and closing.text in CLOSING and left + 2 not in aligned
-        opening = template[left]
-        opens = isinstance(opening, Leaf) and opening.text in OPENING and not isinstance(template[left + 1], Rest)
+        is_one = closing is not None and _is_one(CLOSING, closing) and left + 2 not in aligned
+        opens = _is_one(OPENING, template[left]) and not isinstance(template[left + 1], Rest)
         return opens and is_one and not self._file.syntax.text(*gap).strip()
 
     def _ends_lost_list(self, left: int, right: int, gap: tuple[int, int]) -> bool:
@@ -292,8 +290,7 @@ class _Rendering:
         template = self._layout.template
         one, other = template[left], template[right]
         gaps = [template[index].gap for index in range(left + 1, right + 1)]
-        opens = isinstance(one, Leaf) and one.text in OPENING
-        closes = isinstance(other, Leaf) and other.text in CLOSING
+        opens, closes = _is_one(OPENING, one), _is_one(CLOSING, other)
         if len(gaps) > 1:
             plain = [gap for gap in gaps if "," not in gap]
             return max(plain if (opens or closes) and plain else gaps, key=len)
@@ -302,7 +299,7 @@ class _Rendering:
             room = next((item for item in (other, one) if isinstance(item, Rest)), None)
             if room is not None and not (isinstance(one, Leaf) and not one.named):
                 return room.separator
-        if "," in gaps[0] and (opens or closes) and self._rule.inserts is None and right not in self._tuple_ends:
+        if "," in gaps[0] and (opens or closes) and self._rule.inserts is None and right not in self._layout.tuple_ends:
             return ""
         return gaps[0]
 
@@ -349,18 +346,6 @@ class _Rendering:
             if content and not is_kept(bound.start - len(content)):
                 raise LeftOut("the arguments of a type would be lost")
             position = max(position, bound.end)
-
-
-def _tuple_ends(template: Sequence[Pattern]) -> Iterator[int]:
-    """Yield the indices of the items that end a tuple of one element: the comma before them means something."""
-    index = 0
-    for pattern, size in ((one, len([*items((one,))])) for one in template):
-        if isinstance(pattern, Branch):
-            elements = [one for one in pattern.children if not isinstance(one, Leaf) or one.named]
-            if pattern.kind == "tuple" and len(elements) == 1:
-                yield index + size - 1
-            yield from (index + at for at in _tuple_ends(pattern.children))
-        index += size
 
 
 def _is_one(brackets: Collection[str], item: Item) -> bool:

@@ -69,6 +69,12 @@ class Node:
         """The texts of the leaves in a row: the code without white space."""
         return "".join(leaf.text for leaf in self.leaves())
 
+    @property
+    def index(self) -> int:
+        """Its number among the children of its parent; 0 without one."""
+        siblings = self.parent.children if self.parent is not None else ()
+        return next((index for index, one in enumerate(siblings) if one is self), 0)
+
     def child(self, field: str) -> "Node | None":
         """Return the first child with a role; None if there is none."""
         return next((child for child in self.children if child.field == field), None)
@@ -281,6 +287,11 @@ class Syntax:
     def text(self, start: int, end: int) -> str:
         """Return the text between two bytes."""
         return self.data[start:end].decode("utf-8", "surrogatepass")
+
+    def tail(self, node: Node) -> str:
+        """Return the end of a node that no token has, such as ";"."""
+        *_, last = node.leaves()
+        return self.text(last.end, node.end)
 
     def in_string(self, byte: int) -> bool:
         """Return whether a byte is inside a string, where white space counts."""
