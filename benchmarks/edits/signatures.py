@@ -33,10 +33,10 @@ from engine.schedule.scheduler import Scheduler
 from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Documents, Snapshot
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.fields import fields_in
-from lsp_server.refactor.grammar import is_parameters
+from lsp_server.refactor.code.fields import fields_in
+from lsp_server.refactor.code.grammar import is_parameters
+from lsp_server.refactor.code.syntax import parse
 from lsp_server.refactor.signatures import CallPlace, SignatureChange, calls_left, signature_change
-from lsp_server.refactor.syntax import parse
 from lsp_server.requests.arguments import ArgumentPrice, argument_edit, fill_of
 from lsp_server.settings import Settings
 from lsp_server.suggest.pipeline import plan

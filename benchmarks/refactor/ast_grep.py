@@ -14,7 +14,7 @@ from pathlib import Path
 import attrs
 
 from benchmarks.refactor.refactor_edits import FOLDER, Edit, Score, score
-from lsp_server.refactor.file_edit import FileEdit, TextEdit
+from lsp_server.refactor.edit.file_edit import FileEdit, TextEdit
 
 _RUNS = 3
 

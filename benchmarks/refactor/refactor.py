@@ -23,11 +23,11 @@ from rich.table import Table
 
 from benchmarks.refactor.ast_grep import AstGrep, Result, find, rule_path
 from benchmarks.refactor.refactor_edits import Edit, Score, after_example, read_edits, read_unseen, score
-from lsp_server.refactor.doubts import SURE
-from lsp_server.refactor.example import NoRule
-from lsp_server.refactor.file_edit import FileEdit
-from lsp_server.refactor.learn import learn
-from lsp_server.refactor.rewrite import rewrite
+from lsp_server.refactor.edit.file_edit import FileEdit
+from lsp_server.refactor.edit.rewrite import rewrite
+from lsp_server.refactor.learn.example import NoRule
+from lsp_server.refactor.learn.learn import learn
+from lsp_server.refactor.places.doubts import SURE
 
 
 @attrs.frozen

@@ -25,8 +25,8 @@ from benchmarks.refactor.ast_grep import AstGrep, apart, find
 from benchmarks.refactor.refactor_edits import FOLDER
 from benchmarks.refactor.refactor_workspace import EDITS, targets
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.file_edit import FileEdit, TextEdit
-from lsp_server.refactor.learn import learn
+from lsp_server.refactor.edit.file_edit import FileEdit, TextEdit
+from lsp_server.refactor.learn.learn import learn
 from lsp_server.refactor.search import Caps, Progress, Target, search
 
 _EDIT = "os.path.join(a, b)"

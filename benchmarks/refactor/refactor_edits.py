@@ -13,8 +13,8 @@ import attrs
 
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.example import Example
-from lsp_server.refactor.file_edit import FileEdit, TextEdit
+from lsp_server.refactor.edit.file_edit import FileEdit, TextEdit
+from lsp_server.refactor.learn.example import Example
 
 FOLDER = Path(__file__).parent / "edits"
 UNSEEN = Path(__file__).parent / "unseen"

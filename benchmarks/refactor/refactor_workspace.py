@@ -17,8 +17,8 @@ import time
 
 from engine.bounds import MAX_FILE_BYTES
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.example import Example
-from lsp_server.refactor.learn import learn
+from lsp_server.refactor.learn.example import Example
+from lsp_server.refactor.learn.learn import learn
 from lsp_server.refactor.search import Caps, Progress, Target, search
 
 EDITS = {

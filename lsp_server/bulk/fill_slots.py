@@ -15,8 +15,8 @@ from lsp_server.bulk.action import Cancelled, Draft, DraftFile, MenuItem, NotApp
 from lsp_server.bulk.workspace_edit import ProjectFiles
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.blocks import Block, blocks_of
-from lsp_server.refactor.file_edit import Omission, counted
+from lsp_server.refactor.edit.blocks import Block, blocks_of
+from lsp_server.refactor.edit.file_edit import Omission, counted
 from lsp_server.refactor.search import Target
 from lsp_server.session import Session
 from lsp_server.settings import Settings

@@ -18,14 +18,14 @@ from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.blocks import Block
-from lsp_server.refactor.doubts import TO_CHOOSE
-from lsp_server.refactor.file_edit import FileEdit, counted
+from lsp_server.refactor.edit.blocks import Block
+from lsp_server.refactor.edit.file_edit import FileEdit, counted
+from lsp_server.refactor.edit.rewrite import fits_language, rewrite
 from lsp_server.refactor.paste import adapted, is_paste
+from lsp_server.refactor.places.doubts import TO_CHOOSE
 from lsp_server.refactor.recent import RecentPlaces, RecentRules, former_places, found_in, recent_places
-from lsp_server.refactor.rewrite import fits_language, rewrite
 from lsp_server.refactor.rivals import found_rivals
-from lsp_server.refactor.rule import RuleSet
+from lsp_server.refactor.rules.rule import RuleSet
 from lsp_server.refactor.search import Caps, Found, Progress, Worker, WorkerFailed, search
 from lsp_server.session import Session
 from lsp_server.wire import ActionName, ScopeName

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.bindings import BROUGHT
-from lsp_server.refactor.grammar import SELF, is_definition, is_import, is_name
-from lsp_server.refactor.pattern import Item, Leaf, items
-from lsp_server.refactor.rewrite import fits_language
-from lsp_server.refactor.rule import Rule, RuleSet
-from lsp_server.refactor.syntax import Node, parse
+from lsp_server.refactor.code.bindings import BROUGHT
+from lsp_server.refactor.code.grammar import SELF, is_definition, is_import, is_name
+from lsp_server.refactor.code.syntax import Node, parse
+from lsp_server.refactor.edit.rewrite import fits_language
+from lsp_server.refactor.rules.pattern import Item, Leaf, items
+from lsp_server.refactor.rules.rule import Rule, RuleSet
 
 _LEAST = 3
 """The letters of a word that says something."""

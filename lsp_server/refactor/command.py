@@ -25,15 +25,15 @@ from engine.reading import read_text
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import LANGUAGES, language_for
 from lsp_server.refactor.alike import alike
-from lsp_server.refactor.doubts import Beside
-from lsp_server.refactor.example import Example, NoRule, changed_files
-from lsp_server.refactor.file_edit import FileEdit, counted
-from lsp_server.refactor.learn import learn
-from lsp_server.refactor.notation import described, rules_of_code, with_contexts
-from lsp_server.refactor.pattern import literals
-from lsp_server.refactor.rewrite import fits_language, may_fit
+from lsp_server.refactor.edit.file_edit import FileEdit, counted
+from lsp_server.refactor.edit.rewrite import fits_language, may_fit
+from lsp_server.refactor.learn.example import Example, NoRule, changed_files
+from lsp_server.refactor.learn.learn import learn
+from lsp_server.refactor.learn.notation import described, rules_of_code, with_contexts
+from lsp_server.refactor.places.doubts import Beside
 from lsp_server.refactor.rivals import with_rivals
-from lsp_server.refactor.rule import RuleSet
+from lsp_server.refactor.rules.pattern import literals
+from lsp_server.refactor.rules.rule import RuleSet
 from lsp_server.refactor.save import NotSaved, save, undo_interrupted
 from lsp_server.refactor.search import Caps, Found, Progress, Target, search
 from lsp_server.settings import Settings

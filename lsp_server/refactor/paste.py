@@ -10,9 +10,8 @@ import attrs
 from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.source import Source
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.bindings import BROUGHT, UNKNOWN, Scopes, imports_of
-from lsp_server.refactor.file_edit import FileEdit, Span, digest_of, is_sound
-from lsp_server.refactor.grammar import (
+from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, imports_of
+from lsp_server.refactor.code.grammar import (
     SELF,
     arguments_of,
     is_access,
@@ -24,9 +23,10 @@ from lsp_server.refactor.grammar import (
     is_name,
     receiver_of,
 )
-from lsp_server.refactor.layout import ByteEdit
-from lsp_server.refactor.syntax import Node, Syntax, indent_unit, parse, same
-from lsp_server.refactor.traits import traits_of
+from lsp_server.refactor.code.syntax import Node, Syntax, indent_unit, parse, same
+from lsp_server.refactor.code.traits import traits_of
+from lsp_server.refactor.edit.file_edit import FileEdit, Span, digest_of, is_sound
+from lsp_server.refactor.edit.layout import ByteEdit
 
 _MAX_CHARS = 200_000
 _MAX_LINES = 60

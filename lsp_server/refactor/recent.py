@@ -14,19 +14,20 @@ from engine.reading import read_text
 from lsp_server.documents.edits import MOST_PARSED, RecentEdit
 from lsp_server.languages.language import Language, errors
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.bindings import imports_of
-from lsp_server.refactor.difference import Sort
-from lsp_server.refactor.doubts import SURE
-from lsp_server.refactor.file_edit import FileEdit, Places, Span, by_place, digest_of
-from lsp_server.refactor.learn import Lesson, lesson
-from lsp_server.refactor.learned import Learned, put
-from lsp_server.refactor.notation import described, with_contexts
-from lsp_server.refactor.pattern import Leaf, Pattern, items
-from lsp_server.refactor.rewrite import rewrite
-from lsp_server.refactor.rule import ImportEdit, Own, Rule, RuleSet, has_same_sides
+from lsp_server.refactor.change.difference import Sort
+from lsp_server.refactor.code.bindings import imports_of
+from lsp_server.refactor.code.imports import ImportEdit
+from lsp_server.refactor.code.syntax import PARSE_SECONDS, Syntax, syntax_of
+from lsp_server.refactor.edit.file_edit import FileEdit, Places, Span, by_place, digest_of
+from lsp_server.refactor.edit.rewrite import rewrite
+from lsp_server.refactor.learn.learn import Lesson, lesson
+from lsp_server.refactor.learn.learned import Learned, put
+from lsp_server.refactor.learn.notation import described, with_contexts
+from lsp_server.refactor.learn.wide import sure_and_wide
+from lsp_server.refactor.places.doubts import SURE
+from lsp_server.refactor.rules.pattern import Leaf, Pattern, items
+from lsp_server.refactor.rules.rule import Own, Rule, RuleSet, has_same_sides
 from lsp_server.refactor.search import Found, Target
-from lsp_server.refactor.syntax import PARSE_SECONDS, Syntax, syntax_of
-from lsp_server.refactor.wide import sure_and_wide
 
 _MAX_RULES = 2
 _ONLY_REPEATED: frozenset[Sort] = frozenset({"value", "removal", "insertion"})

@@ -11,11 +11,11 @@ import attrs
 from engine.reading import read_text
 from lsp_server.documents.credentials import context_text
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.declarations import Names, names_of, owner_around
-from lsp_server.refactor.grammar import is_import
-from lsp_server.refactor.modules import Declared, declared_as, uses_elsewhere
+from lsp_server.refactor.code.declarations import Names, names_of, owner_around
+from lsp_server.refactor.code.grammar import is_import
+from lsp_server.refactor.code.syntax import Node, parse
+from lsp_server.refactor.places.modules import Declared, declared_as, uses_elsewhere
 from lsp_server.refactor.search import Target, is_generated
-from lsp_server.refactor.syntax import Node, parse
 
 _MOST_OF_FILE = 100_000
 """Characters of another file: longer ones are written by programs."""

@@ -8,13 +8,13 @@ from contextlib import aclosing
 import attrs
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.declarations import Declaration, is_prototype, names_of
-from lsp_server.refactor.import_roots import SORT, externs
-from lsp_server.refactor.rewrite import fits_language
-from lsp_server.refactor.rule import Rename, Rule, RuleSet
+from lsp_server.refactor.change.import_roots import SORT, externs
+from lsp_server.refactor.code.declarations import Declaration, is_prototype, names_of
+from lsp_server.refactor.code.syntax import parse
+from lsp_server.refactor.code.traits import traits_of
+from lsp_server.refactor.edit.rewrite import fits_language
+from lsp_server.refactor.rules.rule import Rename, Rule, RuleSet
 from lsp_server.refactor.search import Target, side_by_side, texts_of
-from lsp_server.refactor.syntax import parse
-from lsp_server.refactor.traits import traits_of
 
 
 def has_renames(rules: Sequence[RuleSet]) -> bool:

@@ -26,7 +26,7 @@ from engine.folders import data_folder
 from engine.json_file import parse_json
 from engine.reading import folder_of, open_file, read_open
 from engine.whole_files import make_folder, try_lock, write_beside
-from lsp_server.refactor.file_edit import digest_of
+from lsp_server.refactor.edit.file_edit import digest_of
 from lsp_server.refactor.search import Found
 
 BOM = "\ufeff"

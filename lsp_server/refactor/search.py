@@ -17,11 +17,11 @@ from engine.errors import MidspanError
 from engine.reading import decode, is_foreign, read_bytes, read_text
 from lsp_server.documents.source import Source
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.blocks import Block, blocks_of
-from lsp_server.refactor.doubts import ALL_BUT_WIDE, Beside
-from lsp_server.refactor.file_edit import FileEdit, Omission, Span
-from lsp_server.refactor.rewrite import fits_language, may_fit, rewrite
-from lsp_server.refactor.rule import RuleSet
+from lsp_server.refactor.edit.blocks import Block, blocks_of
+from lsp_server.refactor.edit.file_edit import FileEdit, Omission, Span
+from lsp_server.refactor.edit.rewrite import fits_language, may_fit, rewrite
+from lsp_server.refactor.places.doubts import ALL_BUT_WIDE, Beside
+from lsp_server.refactor.rules.rule import RuleSet
 from lsp_server.refactor.worker_process import COMMAND, LENGTH, framed
 
 _logger = logging.getLogger(__name__)

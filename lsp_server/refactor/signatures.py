@@ -11,14 +11,14 @@ import attrs
 from engine.reading import read_text
 from lsp_server.documents.edits import MOST_PARSED, RecentEdit
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.call import ArgumentPlace, Given, Parameter, Signature, call_of, is_star, listed_in
-from lsp_server.refactor.declarations import Names, class_around, names_of, owner_around
-from lsp_server.refactor.fields import fields_in
-from lsp_server.refactor.grammar import SELF, is_access, is_name, is_parameters
-from lsp_server.refactor.modules import Declared, declared_as, uses_elsewhere
-from lsp_server.refactor.renames import own_uses
+from lsp_server.refactor.code.call import ArgumentPlace, Given, Parameter, Signature, call_of, is_star, listed_in
+from lsp_server.refactor.code.declarations import Names, class_around, names_of, owner_around
+from lsp_server.refactor.code.fields import fields_in
+from lsp_server.refactor.code.grammar import SELF, is_access, is_name, is_parameters
+from lsp_server.refactor.code.syntax import Node, Syntax, parse
+from lsp_server.refactor.learn.renames import own_uses
+from lsp_server.refactor.places.modules import Declared, declared_as, uses_elsewhere
 from lsp_server.refactor.search import Target, is_generated
-from lsp_server.refactor.syntax import Node, Syntax, parse
 
 _OPTIONAL = re.compile(r"default|optional|assignment_pattern")
 _NOT_NAMES = frozenset({"type", "value", "right", "default_value"})

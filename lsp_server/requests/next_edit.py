@@ -18,10 +18,10 @@ from lsp_server.bulk.repeat import RecentRule
 from lsp_server.bulk.workspace_edit import ProjectFiles
 from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Snapshot, offset_in, position_in
-from lsp_server.refactor.file_edit import PendingFile, Replacement
+from lsp_server.refactor.edit.file_edit import PendingFile, Replacement
 from lsp_server.refactor.recent import RecentRules, places_in, places_of_files
 from lsp_server.refactor.rivals import has_renames, with_rivals
-from lsp_server.refactor.rule import RuleSet
+from lsp_server.refactor.rules.rule import RuleSet
 from lsp_server.refactor.search import NICENESS, Target, Worker
 from lsp_server.requests.calls import SETTLED_S, CallEdit, Calls
 from lsp_server.requests.model_edits import ModelEdits, Reports

@@ -31,7 +31,7 @@ from lsp_server.refactor.command import (
     shown_path,
     targets_of,
 )
-from lsp_server.refactor.file_edit import counted
+from lsp_server.refactor.edit.file_edit import counted
 from lsp_server.refactor.search import Caps, Found, Target
 from lsp_server.settings import Settings
 from lsp_server.slots.fill import NO_MODEL, TOGETHER, Filler, fill_slots, gathered, why_unable

@@ -9,7 +9,7 @@ import attrs
 import tree_sitter
 
 from lsp_server.documents.store import Snapshot
-from lsp_server.refactor.file_edit import FileEdit, Omission, Span, TextEdit, digest_of
+from lsp_server.refactor.edit.file_edit import FileEdit, Omission, Span, TextEdit, digest_of
 
 _SAME = {"typescriptreact": "typescript"}
 """Languages with the queries of another one."""

@@ -22,7 +22,7 @@ from engine.bounds import MOST_GIT_BYTES
 from engine.client.address import resolve_model
 from engine.git import GitFailed, Repository
 from hardening.hostile_repository import FILES, URLS, bare_folder, hostile_repository, marker_program
-from lsp_server.refactor.example import changed_files
+from lsp_server.refactor.learn.example import changed_files
 from lsp_server.settings import Settings
 from lsp_server.workspace.files import Rules, learnable_files
 

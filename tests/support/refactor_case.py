@@ -1,12 +1,12 @@
 """What the tests of rules share: learn from texts, apply to a text."""
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.doubts import SURE
-from lsp_server.refactor.example import Example
-from lsp_server.refactor.file_edit import FileEdit
-from lsp_server.refactor.learn import learn
-from lsp_server.refactor.notation import described
-from lsp_server.refactor.rewrite import rewrite
+from lsp_server.refactor.edit.file_edit import FileEdit
+from lsp_server.refactor.edit.rewrite import rewrite
+from lsp_server.refactor.learn.example import Example
+from lsp_server.refactor.learn.learn import learn
+from lsp_server.refactor.learn.notation import described
+from lsp_server.refactor.places.doubts import SURE
 
 
 def edit_of(language_id: str, examples: list[tuple[str, str]], text: str) -> FileEdit:

@@ -16,9 +16,9 @@ from lsp_server.bulk.workspace_edit import EditForm, ready
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Documents, position_in
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.example import Example
-from lsp_server.refactor.file_edit import FileEdit
-from lsp_server.refactor.learn import learn
+from lsp_server.refactor.edit.file_edit import FileEdit
+from lsp_server.refactor.learn.example import Example
+from lsp_server.refactor.learn.learn import learn
 from lsp_server.refactor.search import Target, examined
 
 PYTHON = language_for("python", "")

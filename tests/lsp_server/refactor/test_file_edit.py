@@ -10,12 +10,12 @@ from support.refactor_case import edit_of
 from benchmarks.refactor.ast_grep import apart, chain
 from benchmarks.refactor.refactor_edits import Edit, after_example, read_edits, read_unseen, score
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.blocks import Block, blocks_of
-from lsp_server.refactor.example import Example, NoRule
-from lsp_server.refactor.file_edit import FileEdit, PendingFile, Ranges, Span, TextEdit
-from lsp_server.refactor.learn import learn
+from lsp_server.refactor.edit.blocks import Block, blocks_of
+from lsp_server.refactor.edit.file_edit import FileEdit, PendingFile, Ranges, Span, TextEdit
+from lsp_server.refactor.edit.rewrite import rewrite
+from lsp_server.refactor.learn.example import Example, NoRule
+from lsp_server.refactor.learn.learn import learn
 from lsp_server.refactor.recent import places_in
-from lsp_server.refactor.rewrite import rewrite
 
 _TEXT = "import os\nx = get(1)\ny = (get(2), get(get(3)))\nget(\n    4,\n)\n"
 _RULES = learn([Example("get(a)", "fetch(a, timeout=3)")], language_for("python", ""))

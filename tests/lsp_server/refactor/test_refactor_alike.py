@@ -4,8 +4,8 @@ import pytest
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.alike import alike, taken_away
-from lsp_server.refactor.example import Example
-from lsp_server.refactor.learn import learn
+from lsp_server.refactor.learn.example import Example
+from lsp_server.refactor.learn.learn import learn
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ import pytest
 from support.refactor_case import doubts, reasons, sure_edit
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.doubts import SURE
-from lsp_server.refactor.example import Example
-from lsp_server.refactor.learn import learn
-from lsp_server.refactor.notation import rules_of_code
-from lsp_server.refactor.rewrite import rewrite
+from lsp_server.refactor.edit.rewrite import rewrite
+from lsp_server.refactor.learn.example import Example
+from lsp_server.refactor.learn.learn import learn
+from lsp_server.refactor.learn.notation import rules_of_code
+from lsp_server.refactor.places.doubts import SURE
 
 SYNTAX = "only its syntax is as in the example"
 IN_ITS_FILE = "`{}`, which the edit uses, may be known in the example's file alone"

@@ -4,12 +4,12 @@ import pytest
 from support.refactor_case import edit_of, sure_edit
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.doubts import SURE
-from lsp_server.refactor.example import Example
-from lsp_server.refactor.learn import learn
-from lsp_server.refactor.rewrite import rewrite
+from lsp_server.refactor.edit.rewrite import rewrite
+from lsp_server.refactor.learn.example import Example
+from lsp_server.refactor.learn.learn import learn
+from lsp_server.refactor.places.doubts import SURE
 from lsp_server.refactor.rivals import with_rivals
-from lsp_server.refactor.rule import RuleSet
+from lsp_server.refactor.rules.rule import RuleSet
 from lsp_server.refactor.search import Target
 
 BEFORE = "use tree::{Leaf, Root};\n"

@@ -9,10 +9,10 @@ from support.refactor_case import doubts, edit_of, reasons, repeated, rules_of, 
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.alike import alike
-from lsp_server.refactor.doubts import SURE
-from lsp_server.refactor.example import Example, NoRule
-from lsp_server.refactor.learn import learn
-from lsp_server.refactor.rewrite import rewrite
+from lsp_server.refactor.edit.rewrite import rewrite
+from lsp_server.refactor.learn.example import Example, NoRule
+from lsp_server.refactor.learn.learn import learn
+from lsp_server.refactor.places.doubts import SURE
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 from support.refactor_case import repeated
 
-from lsp_server.refactor.example import NoRule
+from lsp_server.refactor.learn.example import NoRule
 
 PYTHON = ("import os\nx = os.getcwd()\n", "from pathlib import Path\nx = Path.cwd()\n")
 GO = (

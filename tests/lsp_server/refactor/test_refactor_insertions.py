@@ -6,12 +6,12 @@ import pytest
 from support.refactor_case import doubts, edit_of, reasons, repeated, rules_of, sure_edit
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.bindings import binds
-from lsp_server.refactor.example import Example, NoRule
-from lsp_server.refactor.learn import learn
-from lsp_server.refactor.matching import Match, match_at
-from lsp_server.refactor.pattern import Pattern
-from lsp_server.refactor.syntax import Node
+from lsp_server.refactor.code.bindings import binds
+from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.learn.example import Example, NoRule
+from lsp_server.refactor.learn.learn import learn
+from lsp_server.refactor.rules.matching import Match, match_at
+from lsp_server.refactor.rules.pattern import Pattern
 
 WRITE = ("def f(a):\n    a.write(1)\n", "def f(a):\n    a.write(1)\n    a.flush()\n")
 
@@ -360,7 +360,7 @@ def test_the_time_for_a_block_of_many_places_is_linear(monkeypatch: pytest.Monke
         tried += 1
         return match_at(pattern, node)
 
-    monkeypatch.setattr("lsp_server.refactor.insertion_places.match_at", counted)
+    monkeypatch.setattr("lsp_server.refactor.places.insertion_places.match_at", counted)
     edit_of("python", [WRITE], "def g():\n" + "".join(f"    a{number}.write(1)\n" for number in range(200)))
     assert tried < 1000
 
@@ -375,7 +375,7 @@ def test_the_names_of_an_example_are_looked_up_once_for_all_its_added_statements
         looked += 1
         return binds(leaf, scope)
 
-    monkeypatch.setattr("lsp_server.refactor.bindings.binds", counted)
+    monkeypatch.setattr("lsp_server.refactor.code.bindings.binds", counted)
     rules_of("python", ("a.write(1)\n" * 50, "a.write(1)\na.flush()\n" * 50))
     assert looked < 1000
 

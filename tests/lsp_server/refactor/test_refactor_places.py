@@ -238,7 +238,7 @@ def test_type_arguments_of_a_call_stay() -> None:
 
 
 def test_code_that_is_nested_too_deeply_is_left_out() -> None:
-    edit = edit_of("python", [TIMEOUT], "foo(" * 600 + ")" * 600 + "\n")
+    edit = edit_of("python", [TIMEOUT], "foo(" * 5000 + ")" * 5000 + "\n")
     assert reasons(edit) == ["it is nested too deeply"]
     assert not edit.edits
 

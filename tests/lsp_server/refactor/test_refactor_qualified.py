@@ -6,9 +6,9 @@ import pytest
 from support.refactor_case import doubts, sure_edit
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.example import Example
-from lsp_server.refactor.notation import described, rules_of_code
-from lsp_server.refactor.rewrite import rewrite
+from lsp_server.refactor.edit.rewrite import rewrite
+from lsp_server.refactor.learn.example import Example
+from lsp_server.refactor.learn.notation import described, rules_of_code
 
 NAMES = [
     ("cpp", "old::Thing", "neu::Item",

@@ -5,7 +5,7 @@
 import pytest
 from support.typist import Typist
 
-from lsp_server.refactor.file_edit import Replacement
+from lsp_server.refactor.edit.file_edit import Replacement
 from lsp_server.refactor.recent import RecentPlaces, former_places, recent_places
 
 _PATHS = """import os

@@ -4,9 +4,9 @@ import pytest
 from support.refactor_case import edit_of, reasons, sure_edit
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.example import Example, NoRule
-from lsp_server.refactor.learn import learn
-from lsp_server.refactor.notation import described
+from lsp_server.refactor.learn.example import Example, NoRule
+from lsp_server.refactor.learn.learn import learn
+from lsp_server.refactor.learn.notation import described
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from support.refactor_case import repeated, rules_of
 
 from lsp_server.documents.edits import RecentEdit
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.example import Example, NoRule
-from lsp_server.refactor.learn import learn
-from lsp_server.refactor.notation import described, explicit_rules, rules_of_code, with_contexts
+from lsp_server.refactor.edit.rewrite import rewrite
+from lsp_server.refactor.learn.example import Example, NoRule
+from lsp_server.refactor.learn.learn import learn
+from lsp_server.refactor.learn.notation import described, explicit_rules, rules_of_code, with_contexts
 from lsp_server.refactor.recent import recent_places
-from lsp_server.refactor.rewrite import rewrite
 
 TEXTS = [
     ("python", "a: Optional[int] = 1\nb = Optional[int]\n", "Optional[int]", "Option[int]"),

@@ -9,9 +9,9 @@ from support.git_folder import repository, write
 
 from engine.bounds import MAX_FILE_BYTES
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.example import Example
-from lsp_server.refactor.file_edit import FileEdit, TextEdit, digest_of
-from lsp_server.refactor.learn import learn
+from lsp_server.refactor.edit.file_edit import FileEdit, TextEdit, digest_of
+from lsp_server.refactor.learn.example import Example
+from lsp_server.refactor.learn.learn import learn
 from lsp_server.refactor.save import NotSaved, save
 from lsp_server.refactor.search import Caps, Found, Progress, Target, search
 from lsp_server.settings import Settings

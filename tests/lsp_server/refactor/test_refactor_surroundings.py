@@ -4,9 +4,9 @@ import pytest
 from support.refactor_case import edit_of, reasons, repeated
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.example import Example
-from lsp_server.refactor.learn import learn
-from lsp_server.refactor.rewrite import rewrite
+from lsp_server.refactor.edit.rewrite import rewrite
+from lsp_server.refactor.learn.example import Example
+from lsp_server.refactor.learn.learn import learn
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

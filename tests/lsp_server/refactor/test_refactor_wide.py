@@ -6,11 +6,11 @@ import pytest
 from support.refactor_case import doubts, reasons, sure_edit
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.doubts import SURE, Beside
-from lsp_server.refactor.example import Example
-from lsp_server.refactor.learn import learn
-from lsp_server.refactor.notation import described
-from lsp_server.refactor.rewrite import rewrite
+from lsp_server.refactor.edit.rewrite import rewrite
+from lsp_server.refactor.learn.example import Example
+from lsp_server.refactor.learn.learn import learn
+from lsp_server.refactor.learn.notation import described
+from lsp_server.refactor.places.doubts import SURE, Beside
 
 KINDS = {
     "a qualifier": ("python", "import six\nx = six.text(1)\n", "six.", "", "import six\ny = six.items(2)\n"),

@@ -3,7 +3,7 @@
 import pytest
 from support.slot_texts import opened, snapshot_of
 
-from lsp_server.refactor.file_edit import digest_of
+from lsp_server.refactor.edit.file_edit import digest_of
 from lsp_server.slots.fill import NO_MODEL, fill_slots
 from lsp_server.slots.find import find_slots
 

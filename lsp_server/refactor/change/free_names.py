@@ -1,0 +1,105 @@
+"""The names of an example that something must bind: those that a place needs too, and those that the edit brings."""
+
+from collections.abc import Sequence
+
+from lsp_server.refactor.change.generalise import Sides
+from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, declares, imports_of
+from lsp_server.refactor.code.grammar import SELF, is_access, is_callee, is_fixed_name, is_name, receiver_of
+from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.rules.pattern import Leaf, Pattern, items
+from lsp_server.refactor.rules.rule import Name
+
+_NEVER_BOUND = SELF | {"super"}
+_BEFORE_MEMBER = (".", "::")
+
+
+def free_names(nodes: Sequence[Node], sides: Sides, scopes: Scopes) -> tuple[Name, ...]:
+    """Return the constant names of the pattern that must be the same thing in a place: callees, receivers, types."""
+    names: dict[str, Name] = {}
+    for leaf in _constant_leaves(nodes, sides.pattern):
+        if leaf.text in _NEVER_BOUND or not is_name(leaf) or is_fixed_name(leaf):
+            continue
+        binding = scopes.binding(leaf.text, leaf)
+        if binding != UNKNOWN or is_used_as_thing(leaf):
+            kind = "fragment" if binding == UNKNOWN and not scopes.has_imports else binding.kind
+            names.setdefault(leaf.text, Name(leaf.text, kind, binding.source))
+    return tuple(names.values())
+
+
+def free_fragment_names(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> tuple[Name, ...]:
+    """Return the constant names of code that stands alone: nothing says what they are."""
+    used = [leaf.text for leaf in _constant_leaves(nodes, pattern) if _is_free(leaf) and is_used_as_thing(leaf)]
+    return tuple(Name(text, "fragment") for text in dict.fromkeys(used))
+
+
+def _constant_leaves(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> list[Node]:
+    """Return the leaves that are the same in each place."""
+    constants = {(item.kind, item.text) for item in items(pattern) if isinstance(item, Leaf) and item.named}
+    return [leaf for top in nodes for leaf in top.leaves() if (leaf.kind, leaf.text) in constants]
+
+
+def _is_free(leaf: Node) -> bool:
+    """Return whether a leaf is a name that something must bind."""
+    return is_name(leaf) and leaf.text not in _NEVER_BOUND and not is_fixed_name(leaf) and not _is_member(leaf)
+
+
+def _is_member(leaf: Node) -> bool:
+    """Return whether a leaf is the last part of `a.b` or `A::B`, which an argument of a Rust macro has as tokens."""
+    parent, at = leaf.parent, leaf.index
+    if parent is None or not at:
+        return False
+    return is_access(parent) or (at > 1 and parent.children[at - 1].text in _BEFORE_MEMBER)
+
+
+def is_used_as_thing(leaf: Node) -> bool:
+    """Return whether a name is called, a receiver or a type, and not an operand only."""
+    node: Node | None = leaf
+    while node is not None and node.parent is not None:
+        if (
+            is_callee(node)
+            or receiver_of(node.parent) is node
+            or node.parent.kind in ("type", "generic_type", "decorator")
+        ):
+            return True
+        if node.parent.children[0] is not node:
+            return False
+        node = node.parent
+    return False
+
+
+def is_type_name(leaf: Node) -> bool:
+    """Return whether a name is that of a type, of an annotation, or before a `::`."""
+    parent = leaf.parent
+    if parent is None or leaf.kind == "type_identifier":
+        return parent is not None
+    is_class = any(one.text == "::" for one in parent.children[leaf.index + 1 :][:1])
+    return is_class or parent.kind in ("annotation", "marker_annotation", "named_type")
+
+
+def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[tuple[str, Node, bool]]:
+    """Return the free names that only the template has, each with a leaf of `nodes` and whether its file binds it.
+
+    Imports are left out: they come along. So are names that the edit itself binds.
+    """
+    scopes = Scopes(after, imports_of(after))
+    leaves = [leaf for leaf in _new_leaves(nodes, sides) if _is_free(leaf)]
+    bound = {leaf.text for leaf in leaves if declares(leaf, after.root, after.language.id)}
+    found: dict[str, tuple[str, Node, bool]] = {}
+    for leaf in leaves:
+        binding = scopes.binding(leaf.text, leaf)
+        if leaf.text not in bound and leaf.text not in BROUGHT and binding.kind != "import":
+            found.setdefault(leaf.text, (leaf.text, leaf, binding != UNKNOWN))
+    return list(found.values())
+
+
+def names_bound(nodes: Sequence[Node], sides: Sides, after: Syntax) -> tuple[str, ...]:
+    """Return the names that only the template has, and that the edit itself binds."""
+    leaves = (leaf for leaf in _new_leaves(nodes, sides) if is_name(leaf))
+    return tuple(sorted({leaf.text for leaf in leaves if declares(leaf, after.root, after.language.id)}))
+
+
+def _new_leaves(nodes: Sequence[Node], sides: Sides) -> list[Node]:
+    """Return the leaves whose texts only the template has."""
+    old = {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
+    new = {item.text for item in items(sides.template) if isinstance(item, Leaf) and item.named} - old
+    return [leaf for top in nodes for leaf in top.leaves() if leaf.text in new]

@@ -1,0 +1,95 @@
+"""The first part of what imports name, where an edit of one says what all begin with.
+
+`use process::Child` became `use crate::process::Child`: before the edition of 2018 each crate of Rust declared the
+others that it uses (`extern crate log;`), so all else that its imports begin with is its own. `import javax.mail.Part`
+became `import jakarta.mail.Part`: so did all packages of Java EE, and none of Java itself.
+"""
+
+import itertools
+import re
+from collections.abc import Collection, Iterator
+
+from lsp_server.refactor.code.bindings import import_statements
+from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.rules.pattern import Leaf
+from lsp_server.refactor.rules.rule import Rename, Rule
+
+SORT = "root"
+"""The `sort` of these rules' Rename, whose `rivals` are the other crates that a folder knows."""
+_OWN, _FIRST = "crate", ["crate", "::"]
+_BROUGHT = frozenset({"alloc", "core", "proc_macro", "std", "test"})
+_EXTERN = re.compile(r"^[ \t]*((?:#\[[^\]\n]*\][ \t]*)*)(?:pub )?extern crate (\w+)(?: as (\w+))?", re.M)
+_PLAIN = "extern"
+"""Is with the crates of a folder that declares one for its names alone, as is needed before 2018 only."""
+_ROOTED = frozenset({_OWN, "self", "super", "::"})
+_EE = re.compile(
+    r"javax\.(activation|annotation\.(PostConstruct|PreDestroy|Priority|ManagedBean|Resources?|security|sql)|batch"
+    r"|decorator|ejb|el|enterprise|faces|inject|interceptor|jms|json|mail|persistence|resource|servlet"
+    r"|security\.(auth\.message|enterprise|jacc)|transaction(?!\.xa\b)|validation|websocket|ws\.rs|xml\.(bind|soap|ws))\b"
+)
+
+
+def root_rule(old: Node, new: Node, language: str, path: str) -> Rule | None:
+    """Return the rule of an import of which only the root changed so that others follow; None for other edits."""
+    leaves, others = ([leaf.text for leaf in node.leaves()] for node in (old, new))
+    first = _root(old, language)
+    at = next((at for at, leaf in enumerate(old.leaves()) if leaf is first), 0)
+    if first is None or not at:
+        return None
+    if language == "rust" and first.text not in _ROOTED | _BROUGHT:
+        sides, wanted = ("use", "crate::"), [*leaves[:at], *_FIRST, *leaves[at:]]
+    else:
+        sides, wanted = ("javax", "jakarta"), [*leaves[:at], "jakarta", *leaves[at + 1 :]]
+    if others != wanted or (language != "rust" and not _is_of_ee(first, old)):
+        return None
+    pattern, template = (Leaf(first.kind, text, named=True) for text in sides)
+    return Rule(language, (pattern,), (template,), path=path, rename=Rename(SORT, "", 0))
+
+
+def roots(rename: Rename, syntax: Syntax, path: str) -> Iterator[tuple[Node, str, str]]:
+    """Yield the roots of the imports of the file `path` that follow, each with its doubt, and what stays of it."""
+    language, folder, others = syntax.language.id, path.rpartition("/")[0], set[str]()
+    for one in (*(rename.rivals or ()), *externs(path, syntax.data.decode("utf-8", "replace"), language)):
+        home, _, name = one.rpartition(" ")
+        if home == folder or (home and folder.startswith(f"{home}/")):
+            others.add(name)
+    doubt = "" if _PLAIN in others else "nothing says which crates it uses"
+    known = _ROOTED | _BROUGHT | others
+    for statement in import_statements(syntax.root):
+        first = _root(statement, language)
+        if first is None:
+            continue
+        if language != "rust" and _is_of_ee(first, statement):
+            yield first, "", ""
+        elif language == "rust" and first.text not in known and not _names_others(statement, others):
+            yield first, doubt, first.text
+
+
+def externs(path: str, text: str, language: str) -> Iterator[str]:
+    """Yield the other crates that the file `path` declares for those in its folder: the folder and a name."""
+    folder = path.rpartition("/")[0]
+    for match in _EXTERN.finditer(text) if language == "rust" else ():
+        yield f"{folder} {match[3] or match[2]}"
+        if not match[1] and match[2] not in _BROUGHT and not text[: match.start()].rstrip().endswith("]"):
+            yield f"{folder} {_PLAIN}"
+
+
+def _names_others(statement: Node, others: Collection[str]) -> bool:
+    """Return whether a group of imports without a root has one of another crate."""
+    argument = statement.child("argument")
+    entries = argument.children if argument is not None and argument.kind == "use_list" else []
+    return any(leaf.text in others for entry in entries for leaf in itertools.islice(entry.leaves(), 1))
+
+
+def _is_of_ee(first: Node, statement: Node) -> bool:
+    text = "".join(leaf.text for leaf in statement.leaves() if leaf.start >= first.start)
+    return _EE.match(text) is not None
+
+
+def _root(statement: Node, language: str) -> Node | None:
+    """Return the first token of what an import names."""
+    if language == "rust":
+        argument = statement.child("argument") if statement.kind == "use_declaration" else None
+        return next(argument.leaves(), None) if argument is not None else None
+    found = next((leaf for leaf in statement.leaves() if leaf.text not in ("import", "static")), None)
+    return found if language == "java" else None

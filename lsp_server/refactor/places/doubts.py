@@ -1,0 +1,369 @@
+"""Why a place that fits a rule may still mean something else: it is shown, and edited only if the user takes it."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import attrs
+
+from lsp_server.refactor.change.overrides import overrides_known
+from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, is_relative_import
+from lsp_server.refactor.code.grammar import (
+    SELF,
+    callee_of,
+    is_access,
+    is_call,
+    is_callee,
+    is_name,
+    is_named_element,
+    is_operator,
+    is_statement,
+    receiver_of,
+)
+from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.code.traits import traits_of
+from lsp_server.refactor.places.insertion_places import other_meaning
+from lsp_server.refactor.places.surroundings import PLAIN_KIND, function_around, is_redundant, other_position
+from lsp_server.refactor.rules.matching import Match
+from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, variables
+from lsp_server.refactor.rules.rule import Rule
+from lsp_server.refactor.rules.values import other_value
+
+_ENOUGH = 2
+_PLAIN_TYPES = {name for name in BROUGHT if name.islower()} | {"String", "Object", "any"}
+# Words of any code; others, such as "assert" and "except", say what is meant.
+_COMMON = frozenset(
+    {"for", "in", "of", "as", "if", "else", "while", "do", "then", "end", "return", "async", "await"}
+    | {"def", "function", "func", "fn", "fun", "class", "type", "struct", "var", "let", "const", "new"}
+    | {"static", "public", "private", "protected", "pub", "export", "default", "catch"}
+)
+_SEVERAL_WORDS = re.compile(r"^__|[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z]")
+_CONVERSION = re.compile(
+    r"(to|as|into)_?(string|str|owned|vec|array|list|bytes|json|int|float|number|iter|ref|mut|dict|map|set)", re.I
+)
+_KEYWORD_LITERAL = frozenset({"none", "true", "false", "nil", "null", "undefined"})
+_OPTIONAL = frozenset({"?.", "?->", "?", "!", "!!", "&."})
+_OTHERS = frozenset({"vendor", "vendored", "third_party", "third-party", "node_modules", "bower_components"})
+_TYPE = re.compile(r"^(struct|class|enum|interface|trait|union|type)_(item|declaration|definition|specifier)$")
+
+
+@attrs.frozen
+class Beside:
+    """Which places are edited beside the sure ones; the others are left out.
+
+    The wide ones that are "apart" share no line with others, so that a user can choose each alone.
+    """
+
+    doubtful: bool = True
+    wide: Literal["", "apart", "all"] = ""
+
+    def takes(self, rule: Rule) -> bool:
+        """Return whether the doubtful places of a rule are edited."""
+        return bool(self.wide) if rule.wide else self.doubtful
+
+
+SURE = Beside(doubtful=False)
+ALL_BUT_WIDE = Beside()
+TO_CHOOSE = Beside(wide="apart")
+
+
+def is_syntax_alone(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> bool:
+    """Return whether no name, literal, rare word or repeated code says what is meant: `for $X in $Y`, `int`.
+
+    The parameters that the pattern itself declares say nothing, nor does the start of a function's name where the edit
+    changes its parameters. That a value may be missing (`?.`, `!`) is said by its type alone. The same tokens with
+    other white space are sure: `else if` becomes `elseif`.
+    """
+    if _tokens(pattern) == _tokens(template):
+        return False
+    if _is_optional(pattern, template):
+        return True
+    is_prefix_enough = _parameters(pattern) == _parameters(template)
+    holes = [item.name for item in items(pattern) if isinstance(item, Hole)]
+    repeated = len(holes) - len({*holes})
+    return repeated + sum(_says(one, frozenset(), is_prefix_enough) for one in pattern) < _ENOUGH
+
+
+def receivers_of(match: Match | None) -> frozenset[str]:
+    """Return what the receivers that vary are called in a place: `sock` for `self.sock`, `get()` for `a.get(1)`."""
+    return frozenset(_called(node) for node in _receivers(match)) if match is not None else frozenset()
+
+
+def is_assumed(leaf: Node, language: str) -> bool:
+    """Return whether a name that nothing binds is hardly known in another file: a value, a part of a namespace."""
+    if traits_of(language).names_all or language == "go" or leaf.parent is None:
+        return False  # a file says there what it uses
+    return leaf.parent.kind == "namespace_name" or (
+        leaf.text[:1].islower()
+        and (not is_callee(leaf) or leaf.parent.kind == "macro_invocation")
+        and not any(one.text == "::" for one in leaf.parent.children)
+    )
+
+
+def doubt_of(
+    rule: Rule, match: Match, scopes: Scopes, own: Sequence[tuple[int, int]] | None, *, path: str, has_errors: bool
+) -> str:
+    """Return why a place may mean something else than the example, as a phrase; "" if nothing says so.
+
+    `own` are the parts of this text that are examples; None if it has none. `path` is its file's, and `has_errors` says
+    that its syntax has errors.
+    """
+    if rule.wide and not (is_redundant(rule, match.nodes[0]) or overrides_known(rule, match.nodes[0], scopes.syntax)):
+        return rule.wide
+    if own is None and (why := _other_file(rule, match.nodes[0], path)):
+        return why
+    is_free = _is_asked_for(rule, match) or _is_unasked(rule)
+    is_own = bool(own) and _is_near(match.nodes[0], own or ())
+    if rule.is_syntax and not is_own and not is_free:
+        return "only its syntax is as in the example"
+    if other := other_meaning(rule, match, own or (), is_own=is_own):
+        return other
+    is_short = _has_short_name(rule)
+    is_other = bool(rule.receivers) and not receivers_of(match) <= rule.receivers
+    if is_other and (is_short or _is_other_member(rule)):
+        return "its receiver is another one than in the example, and may have another type"
+    gone, come, _ = changed_words(rule)
+    becomes_static = "this" in gone and not come.isdisjoint({"self", "static"})  # as `self::f()` of PHP
+    if (is_other or becomes_static) and (name := _own_method(match)):
+        return f"`{name}` is a method of its own class"
+    elsewhere = _elsewhere(rule, match, scopes) if own is None and not rule.is_syntax else ""
+    if rule.language == "python" and _is_evaluated_union(rule, match.nodes[0]):
+        return "it is evaluated here, where not all versions know `|` of types"
+    is_method = is_short and bool(receivers_of(match) or _is_method(match.nodes[0]))
+    if other := elsewhere or other_value(rule, match, has_short_name=is_method):
+        return other
+    if has_errors and len(match.bounds) > 1 and _is_broken(match.nodes[0]):
+        return "a syntax error is beside it"
+    return other_position(rule, match.nodes[0])
+
+
+def _other_file(rule: Rule, node: Node, path: str) -> str:
+    """Return why a place may mean something else in a file that has no example; "" if its path does not say so."""
+    if rule.path and (vendored := _OTHERS.intersection(path.split("/")) - {*rule.path.split("/")}):
+        return f"`{min(vendored)}` has code of others"
+    if rule.home is not None and not _is_within(path, rule.home):
+        return "it is in another folder than the examples, and only its syntax is as in them"
+    if rule.imports == "relative" and not _is_beside(path, rule.path):
+        return "a relative import means another module in another folder"
+    if rule.imports == "package" and is_relative_import(node, rule.language):
+        return "a module of these files may export other things than a package"
+    return ""
+
+
+def _is_beside(path: str, other: str) -> bool:
+    """Return whether two files are in one folder. Their paths may begin at different folders."""
+    short, long = sorted((path.rpartition("/")[0], other.rpartition("/")[0]), key=len)
+    return bool(other) and (short == long or (bool(short) and long.endswith(f"/{short}")))
+
+
+def _is_within(path: str, home: str) -> bool:
+    """Return whether a file is in a folder. The path may begin at a folder that the other one names too."""
+    parts, wanted = path.split("/"), home.split("/")
+    return any(parts[: len(wanted) - at] == wanted[at:] for at in range(len(wanted)))
+
+
+def in_annotation(node: Node) -> bool:
+    """Return whether a type is where Python evaluates none, or may not: after a colon or an arrow."""
+    return any(one.kind == "type" for one in node.ancestors())
+
+
+def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
+    """Return why a place in another file than the example's may mean something else; "" if nothing says so."""
+    unknown = next((name for name in rule.assumed if scopes.binding(name, match.nodes[0]) == UNKNOWN), "")
+    if unknown:
+        return f"`{unknown}`, which the edit uses, may be known in the example's file alone"
+    added = _parameters(rule.template) - _parameters(rule.pattern)
+    if added and not _is_asked_for(rule, match):
+        return f"nothing in it uses `{min(added)}`, which the edit adds"
+    if isinstance(rule.template[0] if len(rule.template) == 1 else None, Hole) and is_call(match.nodes[0]):
+        return "what uses the value is another code than in the example"
+    if len(rule.pattern) == len(rule.template) == 1 and _is_modified_type(rule.pattern[0], rule.template[0]):
+        return "another file declares another type of this name"
+    return ""
+
+
+def requalified(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> set[str]:
+    """Return the free names that the edit brings where a qualifier comes or goes: `m` or `get` of `m.get`."""
+    old, new = ([*_named(side)] for side in (pattern, template))
+    free = {name for name, owner in new if not owner} - {name for name, owner in old if not owner}
+    dropped = {name for name, owner in old if owner}
+    added = {owner for name, owner in new if owner and (name, "") in old}
+    return free & (dropped | added)
+
+
+def _named(patterns: Sequence[Pattern]) -> Iterator[tuple[str, str]]:
+    """Yield the names of code, each with the name that qualifies it, or ""."""
+    for one in patterns:
+        if isinstance(one, Branch) and is_access(one) and len(one.children) > 1:
+            first, last = one.children[0], one.children[-1]
+            yield from _named((first,))
+            if isinstance(last, Leaf):
+                yield last.text, first.text if isinstance(first, Leaf) else "a value"
+        elif isinstance(one, Branch):
+            yield from _named(one.children[1:] if is_named_element(one) else one.children)
+        elif isinstance(one, Leaf) and one.named:
+            yield one.text, ""
+
+
+def _is_modified_type(pattern: Pattern, template: Pattern) -> bool:
+    """Return whether an edit only adds keywords to the declaration of a type: `struct A` becomes `pub struct A`."""
+    if not isinstance(pattern, Branch) or not _TYPE.search(pattern.kind):
+        return False
+    old, new = ([one.text for one in items((side,)) if isinstance(one, Leaf)] for side in (pattern, template))
+    more = Counter(new) - Counter(old)
+    has_name = any(isinstance(one, Leaf) and one.named for one in pattern.children)
+    return has_name and bool(more) and not Counter(old) - Counter(new) and all(map(_is_keyword, more))
+
+
+def _is_evaluated_union(rule: Rule, node: Node) -> bool:
+    """Return whether an edit of types makes a union with `|` outside of an annotation."""
+    old, new = ({one.text for one in items(side) if isinstance(one, Leaf)} for side in (rule.pattern, rule.template))
+    return "|" in new - old and rule.in_annotation and not in_annotation(node)
+
+
+def _is_keyword(text: str) -> bool:
+    return text.isalpha() and text.islower()
+
+
+def _is_optional(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> bool:
+    """Return whether an edit only says that a value may be missing, or is not."""
+    old, new = (Counter(one.text for one in items(side) if isinstance(one, Leaf)) for side in (pattern, template))
+    return (new - old).keys() <= _OPTIONAL and bool(new - old) and (old - new).keys() <= {".", "->", *_OPTIONAL}
+
+
+def _is_other_member(rule: Rule) -> bool:
+    """Return whether a method becomes a field, or a field a method: that says more of the class than a name."""
+    sides = [side[0] for side in (rule.pattern, rule.template) if len(side) == 1]
+    branches = [side for side in sides if isinstance(side, Branch)]
+    return len(branches) == 2 and is_call(branches[0]) != is_call(branches[1]) and any(map(is_access, branches))
+
+
+def _is_method(node: Node) -> bool:
+    """Return whether a call is of a method."""
+    callee = callee_of(node) if is_call(node) else None
+    return receiver_of(node) is not None or (callee is not None and receiver_of(callee) is not None)
+
+
+def changed_words(rule: Rule) -> tuple[set[str], set[str], set[str]]:
+    """Return the tokens that an edit takes away, those that it brings, and those that stay."""
+    old, new = ({item.text for item in items(side) if isinstance(item, Leaf)} for side in (rule.pattern, rule.template))
+    return old - new, new - old, old & new
+
+
+def _own_method(match: Match) -> str:
+    """Return the name of the method that a place calls of itself, if the class around it has it, and not for all."""
+    node = match.nodes[0]
+    callee = callee_of(node) if is_call(node) else None
+    if callee is None or not receivers_of(match) <= SELF:
+        return ""
+    names = [leaf.text for leaf in callee.leaves() if leaf.named]
+    body = next((above for above in node.ancestors() if "class" in above.kind and above.child("body")), None)
+    members = body.child("body") if body is not None else None
+    for one in members.children if members is not None and names else ():
+        name, head = one.child("name"), (part for part in one.children if part.field != "body")
+        if name is not None and name.text == names[-1]:
+            return "" if any(leaf.text == "static" for part in head for leaf in part.leaves()) else name.text
+    return ""
+
+
+def _tokens(patterns: Sequence[Pattern]) -> str:
+    return "".join(item.text if isinstance(item, Leaf) else getattr(item, "name", "") for item in items(patterns))
+
+
+def _says(pattern: Pattern, bound: frozenset[str], is_prefix_enough: bool, around: str = "") -> int:
+    """Return how much a pattern says of what is meant: _ENOUGH for a name, half for `None` and for an operator."""
+    if isinstance(pattern, Branch):
+        if pattern.kind == "sized_type_specifier" and len(pattern.children) > 1:
+            return _ENOUGH  # `unsigned char` is no type of everything
+        declared = items((pattern,)) if "parameter" in pattern.kind else iter(())
+        if pattern.kind in ("arrow_function", "catch_clause"):  # a single parameter needs no list
+            declared = (child for child in pattern.children if isinstance(child, Leaf))
+        bound |= {item.text for item in declared if isinstance(item, Leaf) and item.kind == "identifier"}
+        return sum(_says(child, bound, is_prefix_enough, pattern.kind) for child in pattern.children)
+    if isinstance(pattern, Hole):
+        return _ENOUGH if pattern.prefix and is_prefix_enough else 0
+    if not isinstance(pattern, Leaf) or pattern.text in SELF | bound:
+        return 0
+    is_plain = "type" in pattern.kind + around and pattern.text in _PLAIN_TYPES
+    if is_plain or PLAIN_KIND.search(pattern.kind) or PLAIN_KIND.search(around):
+        return 0
+    if is_operator(pattern.text):
+        return int(pattern.text not in "<>" or "type" not in around)  # the brackets of a type are no operators
+    if pattern.text.lower() in _KEYWORD_LITERAL:
+        return 1
+    return _ENOUGH * (pattern.named or (pattern.text.isalpha() and pattern.text not in _COMMON))
+
+
+def _is_broken(node: Node) -> bool:
+    """Return whether a syntax error is in the statement of a place."""
+    statement = next((one for one in (node, *node.ancestors()) if is_statement(one)), node)
+    return any(one.kind == "ERROR" for one in statement.walk())
+
+
+def _is_near(node: Node, own: Sequence[tuple[int, int]]) -> bool:
+    """Return whether a place is in the same function as an example."""
+    function = function_around(node)
+    return function is not None and any(function.start <= start and end <= function.end for start, end in own)
+
+
+def _is_asked_for(rule: Rule, match: Match) -> bool:
+    """Return whether the body of a place uses each parameter that the edit adds."""
+    added = _parameters(rule.template) - _parameters(rule.pattern)
+    inner = (node for bound in match.bounds if isinstance(bound.item, Rest) for node in bound.nodes)
+    return bool(added) and added <= {leaf.text for node in inner for leaf in node.leaves() if is_name(leaf)}
+
+
+def _is_unasked(rule: Rule) -> bool:
+    """Return whether an edit takes a parameter away that nobody hands over by its place.
+
+    So are those of tests in Python, and the only one of an arrow function. What uses it is left out by checks.py.
+    """
+    first = rule.pattern[0]
+    if not isinstance(first, Branch) or len(rule.template) != 1:
+        return False
+    gone = variables(rule.pattern) - variables(rule.template)
+    if first.kind == "arrow_function":
+        other = rule.template[0]
+        lists = [one for one in getattr(other, "children", ()) if getattr(one, "kind", "") == "formal_parameters"]
+        return bool(gone) and any(not variables((one,)) and not _parameters((one,)) for one in lists)
+    is_test = any(isinstance(item, Hole) and item.prefix for item in items(rule.pattern))
+    is_less = _parameters(rule.template) < _parameters(rule.pattern)
+    return rule.language == "python" and is_test and is_less and not gone
+
+
+def _parameters(patterns: Sequence[Pattern], *, is_inside: bool = False) -> set[str]:
+    """Return the constant names in lists of parameters."""
+    found: set[str] = set()
+    for one in patterns:
+        if isinstance(one, Branch):
+            found |= _parameters(one.children, is_inside=is_inside or "parameter" in one.kind)
+        elif isinstance(one, Leaf) and one.named and is_inside:
+            found.add(one.text)
+    return found
+
+
+def _has_short_name(rule: Rule) -> bool:
+    """Return whether a rule has no more than one name, of one word, as many classes may have it: `send`, `get`."""
+    names = {item.text for item in items(rule.pattern) if isinstance(item, Leaf) and item.named} - SELF
+    return len(names) == 1 and not any(
+        _SEVERAL_WORDS.search(name) and not _CONVERSION.fullmatch(name) for name in names
+    )
+
+
+def _receivers(match: Match) -> Iterator[Node]:
+    """Yield what a place has for the receivers that vary."""
+    for bound in match.bounds:
+        if isinstance(bound.item, Hole) and len(bound.nodes) == 1:
+            node = bound.nodes[0]
+            if node.parent is not None and node.parent.kind == "variable_name":  # PHP's $x has two tokens
+                node = node.parent
+            if node.parent is not None and receiver_of(node.parent) is node:
+                yield node
+
+
+def _called(receiver: Node) -> str:
+    callee = callee_of(receiver) if is_call(receiver) else None
+    names = [leaf.text for leaf in (callee if callee is not None else receiver).leaves() if leaf.named]
+    # `sock2` is what `sock` is, once more.
+    return (names[-1].rstrip("0123456789") if names else receiver.text) + ("()" if callee is not None else "")

@@ -1,0 +1,144 @@
+"""Edits that mean the same wherever they fit, so that one example is enough for their widest form."""
+
+import itertools
+import re
+
+from lsp_server.refactor.change.libraries import is_whole
+from lsp_server.refactor.change.overrides import overrides_nothing
+from lsp_server.refactor.code.bindings import Scopes, is_function
+from lsp_server.refactor.code.declarations import Declaration, Names, inner_parent, is_member, is_set_again, names_of
+from lsp_server.refactor.code.grammar import SELF, is_string_content
+from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.code.traits import traits_of
+from lsp_server.refactor.places.doubts import changed_words
+from lsp_server.refactor.rules.matching import Match
+from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, items, variables
+from lsp_server.refactor.rules.rule import Rule
+
+CLOSURES = frozenset({"anonymous_function", "anonymous_function_creation_expression", "arrow_function"})
+
+
+def is_sound(rule: Rule) -> bool:
+    """Return whether the widest form means the same at all places that `unsound` does not leave out."""
+    gone, come, stays = changed_words(rule)
+    if rule.language == "php" and (gone, come) == (set(), {"static"}):
+        return getattr(rule.pattern[0], "kind", "") in CLOSURES
+    if rule.language == "python" and "except" in stays:
+        return (gone, come) == (set(), {"as"})
+    signs = list(items(rule.pattern))
+    if len(signs) == 2 and getattr(signs[0], "text", "") == "assert" and isinstance(signs[1], Hole):
+        return _is_argument(rule, signs[1])  # whatever is asserted is a condition
+    if _is_of_receiver(rule) or (_has_words(rule) and is_whole(rule.language)):
+        return True
+    return (frozenset(gone), frozenset(come)) in traits_of(rule.language).spellings
+
+
+def _is_argument(rule: Rule, hole: Hole) -> bool:
+    """Return whether a variable is a whole argument of the template, so that none of its code binds otherwise there."""
+    texts = [getattr(one, "text", "") for one in items(rule.template)]
+    names = [getattr(one, "name", "") for one in items(rule.template)]
+    at = names.index(hole.name) if hole.name in names else 0
+    return 0 < at < len(texts) - 1 and texts[at - 1] in ("(", ",") and texts[at + 1] in (")", ",")
+
+
+def _is_of_receiver(rule: Rule) -> bool:
+    """Return whether an edit replaces a receiver whose code says what it is, so that each member of it is meant.
+
+    `self.client` is one, and a class that stays (`Store::` becomes `Store::get()->`); a module says less.
+    """
+    sides = [side[0] for side in (rule.pattern, rule.template) if len(side) == 1]
+    branches = [side.children for side in sides if isinstance(side, Branch) and len(side.children) > 2]
+    ends = {tuple(getattr(one, "name", "") for one in children[2:]) for children in branches}
+    if len(branches) < 2 or len(ends) > 1 or variables(branches[0][:1]):
+        return False
+    old, new = ([one.text for one in items(children[:1]) if isinstance(one, Leaf)] for children in branches)
+    is_class = len(old) == 1 and old[0][:1].isupper() and old[0] in new[:1] and new[-2:] == ["(", ")"]
+    is_path = "::" in new and new[-len(old) :] == old
+    is_field = len(old) > 2 and old[0] in SELF and new[: len(old)] != old
+    return old != new and (is_class or is_path or is_field)
+
+
+def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
+    """Return a reason if another keyword would mean another thing at a place."""
+    gone, come, _ = changed_words(rule)
+    if traits_of(rule.language).is_script and come & {"const", "let"} and gone & {"let", "var"}:
+        word = "var" if "var" in gone else "let"
+        return _other_variable(word, "const" if "const" in come else "let", match.nodes[0], names_of(scopes.syntax))
+    if "static" in come and rule.language == "php" and match.nodes[0].kind in CLOSURES:
+        return "`$this` is used here" if any(leaf.text == "this" for leaf in match.nodes[0].leaves()) else None
+    if ("public" in gone and traits_of(rule.language).hides) or "private" in come:
+        return _overriding(match.nodes[0])
+    if _has_words(rule) and (reason := _other_function(come, match, scopes)):
+        return reason
+    if come == {"override"} and rule.language == "cpp":
+        return overrides_nothing(match.nodes[0])
+    if come & {"nullptr", "std"} and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
+        return f"C, which has no `{min(come & {'nullptr', 'std'})}`, reads this file too"
+    return None
+
+
+def _has_words(rule: Rule) -> bool:
+    return any(isinstance(item, Hole) and item.words for item in items(rule.pattern))
+
+
+def _other_function(come: set[str], match: Match, scopes: Scopes) -> str | None:
+    """Return a reason if a name of a library is another function in a file."""
+    called = next(one.nodes[0] for one in match.bounds if isinstance(one.item, Hole) and one.item.words)
+    binding = scopes.binding(called.text, called)
+    if binding.kind == "import" and come.isdisjoint(re.findall(r"\w+", binding.source)):
+        return f"`{called.text}` is another import here"
+    is_own = binding.kind != "import" and names_of(scopes.syntax).resolved(called) is not None
+    return f"`{called.text}` is a function of its own here" if is_own else None
+
+
+def _overriding(node: Node) -> str | None:
+    """Return a reason if a node is the header of a method that overrides another one: it must be as visible."""
+    method = next((one for one in (node, *node.ancestors()) if one.kind.startswith("method_")), None)
+    header = [child for child in method.children if child.field != "body"] if method is not None else []
+    words = {leaf.text.lower() for child in header for leaf in child.leaves()}
+    return "it overrides a method, which is as visible as before" if "override" in words else None
+
+
+def _other_variable(word: str, new: str, top: Node, names: Names) -> str | None:
+    """Return a reason if a `let` or `var` of JavaScript that becomes another keyword would be another variable."""
+    is_constant = new == "const"
+    for holder in (inner_parent(top), *top.walk()):
+        if not any(child.text == word for child in holder.children):
+            continue
+        for one in [child for child in holder.children if child.kind == "variable_declarator"] or [holder]:
+            if one is not holder and one.child("value") is None and (is_constant or _is_in_loop(holder)):
+                return "it has no value here"
+            name = one.child("name") or one.child("left")
+            for leaf in name.leaves() if name is not None else ():
+                known = names.declared(leaf.text).get(leaf.start)
+                if is_constant and (is_set_again(known, names) if known is not None else leaf.kind == "identifier"):
+                    return f"`{leaf.text}` is set again here"
+                if word == "var" and known is not None and _leaves_its_block(known, one, names):
+                    return f"`{leaf.text}` is used outside of its block, or before it is set"
+    return None
+
+
+def _is_in_loop(node: Node) -> bool:
+    around = itertools.takewhile(lambda one: not is_function(one), node.ancestors())
+    return any(one.kind.startswith(("for_", "while_", "do_")) for one in around)
+
+
+def _leaves_its_block(known: Declaration, declarator: Node, names: Names) -> bool:
+    """Return whether code beside the rest of its block knows a `var`, or another `var` of its function is the same."""
+    function = next((one for one in known.leaf.ancestors() if is_function(one)), names.syntax.root)
+    declared = names.declared(known.leaf.text)
+    for leaf in names.leaves(known.leaf.text):
+        is_around = function.start <= leaf.start < function.end
+        if leaf is known.leaf or not is_around or is_member(leaf) or is_string_content(leaf):
+            continue
+        is_inside = known.scope.start <= leaf.start < known.scope.end
+        is_own = next((one for one in leaf.ancestors() if is_function(one)), names.syntax.root) is function
+        if leaf.start in declared:
+            other = declared[leaf.start]
+            if is_own and (is_inside or known.leaf.start in range(other.scope.start, other.scope.end)):
+                return True
+        elif is_inside and (leaf.start > declarator.end or (leaf.start > declarator.start and not is_own)):
+            continue
+        elif (found := names.resolved(leaf)) is None or found.leaf is known.leaf or found.scope.start <= function.start:
+            return True
+    return False

@@ -1,0 +1,311 @@
+"""The uses of a renamed declaration: which follow it, and which may mean something else."""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+
+import attrs
+
+from lsp_server.refactor.change.import_roots import SORT, roots
+from lsp_server.refactor.code.bindings import ImportPart, imports_of, origin, same_origin
+from lsp_server.refactor.code.declarations import (
+    Declaration,
+    Names,
+    is_member,
+    is_prototype,
+    last_name,
+    names_of,
+    receiver,
+    strings_with,
+)
+from lsp_server.refactor.code.grammar import SELF, callee_of, is_call, is_import, is_string_content
+from lsp_server.refactor.code.imports import Import
+from lsp_server.refactor.code.syntax import Node, Syntax, parse
+from lsp_server.refactor.places.members import Members, is_shorthand, member_of_keys, rivalry
+from lsp_server.refactor.rules.pattern import Leaf
+from lsp_server.refactor.rules.rule import Rule
+
+_LEAST = 3
+"""The letters of a name whose other declarations are listed: `i` is declared everywhere."""
+_SEVERAL_WORDS = re.compile(r"[a-z0-9][A-Z]|\w_[A-Za-z]")
+_SELF = SELF | {"Self", "$this", "super", "base"}
+_FILE_OF_MODULE = re.compile(r"((^|/)(__init__|index))?\.\w+$|(^|/)(mod|lib)\.rs$")
+_CONTENT_CALLS = frozenset({"usefixtures", "getfixturevalue"})
+
+
+@attrs.frozen(eq=False)
+class Use:
+    """A name that follows a declaration: `before` is kept before the new name, `behind` behind it; see `doubt`."""
+
+    leaf: Node
+    doubt: str = ""
+    before: str = ""
+    behind: str = ""
+
+
+def uses_in(rule: Rule, syntax: Syntax, own: bool, path: str) -> list[Use]:
+    """Return the uses of a renamed declaration in the file `path`. `own` says that the file is the example."""
+    assert rule.rename is not None
+    if rule.rename.sort == SORT:
+        return [Use(leaf, doubt, behind=rest) for leaf, doubt, rest in roots(rule.rename, syntax, path)]
+    if rule.rename.qualifier:
+        return _qualified_uses(rule, names_of(syntax), own)
+    if own:
+        return _own_uses(rule, rule.rename.start, syntax)
+    if rule.rename.is_of_file:
+        return []
+    names = names_of(syntax)
+    if rule.rename.sort != "import":
+        return list(Uses(rule, names, None).all())
+    imports = [one for one in names.declared(rule.words[0]).values() if one.sort == "import"]
+    same = [one for one in imports if same_origin(one.owner, rule.rename.owner)]
+    if same:
+        return list(Uses(rule, names, same[0]).all())
+    return _uses_in_module(rule, names) if _is_imported_from(rule, path) else []
+
+
+def of_module(rule: Rule, syntax: Syntax) -> list[Rule]:
+    """Return the same rule for the other names that a file imports from the module of a name that got a qualifier."""
+    rename, rules, old = rule.rename, list[Rule](), rule.pattern[0]
+    if rename is None or not (rename.qualifier and rename.module) or not isinstance(old, Leaf):
+        return []
+    for one in imports_of(syntax).all:
+        if one.bound != rule.words[0] and module_of(one) and same_origin(module_of(one), rename.module):
+            pattern = (attrs.evolve(old, text=one.bound),)
+            template = (attrs.evolve(old, text=rename.qualifier + one.bound),)
+            other = attrs.evolve(rename, owner=origin(one))
+            rules.append(attrs.evolve(rule, pattern=pattern, template=template, rename=other))
+    return rules
+
+
+def module_of(what: Import) -> str:
+    """Return the module that an imported name is of, as it is written; "" if none is."""
+    if what.kind != "text":
+        return what.source if what.name else ""
+    module = what.source.rpartition(what.bound)[0]
+    return module if module.endswith((".", "::", "\\")) else ""
+
+
+def _qualified_uses(rule: Rule, names: Names, own: bool) -> list[Use]:
+    """Return the uses of an imported name that gets a qualifier; the import itself is none."""
+    assert rule.rename is not None
+    imports = [one for one in names.declared(rule.words[0]).values() if one.sort == "import"]
+    same = next((one for one in imports if same_origin(one.owner, rule.rename.owner)), None)
+    if same is None:
+        return []
+    first = rule.rename.qualifier_name
+    is_known = own or first in rule.unbound or not rule.rename.module or bool(names.declared(first))
+    doubt = "" if is_known else f"`{first}`, which the edit uses, is not known here"
+    uses = Uses(rule, names, same, clash="").all()
+    apart = (one for one in uses if not any(is_import(above) for above in one.leaf.ancestors()))
+    return [Use(one.leaf, doubt, one.before) for one in apart]
+
+
+def _uses_in_module(rule: Rule, names: Names) -> list[Use]:
+    """Return the declaration of an import that got another name, and its uses in the file that has it."""
+    old, new = rule.words
+    found = [one for one in names.declared(old).values() if one.sort == "global"]
+    if not found or rule.rename is None:
+        return []
+    rename = attrs.evolve(rule.rename, sort="global", clash=_taken(new, names))
+    return list(Uses(attrs.evolve(rule, rename=rename), names, found[0]).all())
+
+
+def _is_imported_from(rule: Rule, path: str) -> bool:
+    """Return whether the import of an example names a file of Python, JavaScript or TypeScript."""
+    module, _, name = rule.rename.owner.rpartition(".") if rule.rename is not None else ("", "", "")
+    if name != rule.words[0] or not rule.path:
+        return False
+    if rule.language == "python":
+        dots = len(module) - len(module.lstrip("."))
+        module = "/".join([".", *[".."] * (dots - 1), *filter(None, module.split("."))][0 if dots else 1 :])
+    elif not module.startswith("."):
+        return False
+    whole = posixpath.normpath(posixpath.join(posixpath.dirname(rule.path), module)) if module[:1] == "." else module
+    return f"/{module_path(path)}".endswith(f"/{re.sub(r'[.][cm]?[jt]sx?$', '', whole)}")
+
+
+def module_path(path: str) -> str:
+    """Return the path that imports name a file by: that of its folder if it is the folder's module."""
+    return _FILE_OF_MODULE.sub("", path)
+
+
+def _own_uses(rule: Rule, start: int, syntax: Syntax) -> list[Use]:
+    """Return the uses in the example's file: where its declaration has its old name again they are bound to it."""
+    old, new = rule.words
+    plain = syntax.data.replace(b"\r\n", b"\n")
+    start += plain[:start].count(b"\n") if len(plain) < len(syntax.data) else 0
+    end = start + len(new.encode())
+    if syntax.data[start:end] != new.encode():
+        return []
+    undone = parse(syntax.data[:start] + old.encode() + syntax.data[end:], syntax.language)
+    names = names_of(undone) if undone is not None else None
+    declared = names.declared(old) if names is not None else {}
+    is_key = rule.rename is not None and rule.rename.is_key
+    one = member_of_keys(declared.values()) if is_key else declared.get(start)
+    if names is None or one is None:
+        return []
+    moved = len(new.encode()) - len(old.encode())
+    there = {leaf.start: leaf for leaf in syntax.root.leaves() if leaf.text == old}
+    uses: list[Use] = []
+    known = rule.rename.clash if rule.rename is not None else None  # some uses may have the new name already
+    for use in Uses(rule, names, one, known).all():
+        at = use.leaf.start + (moved if use.leaf.start > start else 0)
+        if use.leaf.start != start and at in there:
+            uses.append(attrs.evolve(use, leaf=there[at]))
+    return uses
+
+
+class Uses:
+    """The uses of a renamed declaration in one file; `own` is the declaration if the file has it.
+
+    `clash` says why the new name is not free there; None looks for it.
+    """
+
+    def __init__(self, rule: Rule, names: Names, own: Declaration | None, clash: str | None = None) -> None:
+        assert rule.rename is not None
+        rename = rule.rename
+        self._old, new = rule.words
+        self._rename, self._names, self._own = rename, names, own
+        self._imports = imports_of(names.syntax)
+        parts = self._imports.parts
+        self._named_imports = [one for one in parts if one.what.name == self._old and self._is_module(one)]
+        self._traits = names.traits
+        self._members = Members(self._old, rename, names, own)
+        self._rivalry = rivalry(self._old, rename, own)
+        sort = {"local": self._local, "member": self._members.doubt, "fixture": self._fixture}
+        self._classify: Callable[[Node], str | None] = sort.get(rename.sort, self._global)
+        is_known = (own is not None and rename.sort != "import") or rename.sort == "member"
+        self._clash = clash if clash is not None else rename.clash if is_known else _taken(new, names)
+
+    def all(self) -> Iterator[Use]:
+        """Yield the uses in their order. Those that a text names too are all doubtful."""
+        doubt = self._clash
+        if self._own is not None and any(self._is_inside(one) for one in strings_with(self._old, self._names.syntax)):
+            doubt = doubt or "a text has the name too"
+        for leaf in self._names.leaves(self._old):
+            reason = self._classify(leaf)
+            if reason is not None:
+                yield self._use(leaf, reason or doubt)
+
+    def _is_inside(self, node: Node) -> bool:
+        return self._own is not None and self._own.scope.start <= node.start < self._own.scope.end
+
+    def _use(self, leaf: Node, doubt: str) -> Use:
+        above = leaf.parent
+        if self._rename.sort == "import" and above is not None and above.kind == "export_specifier":
+            return Use(leaf, doubt, behind=f" as {self._old}" if len(above.children) == 1 else "")
+        if not is_shorthand(leaf):
+            return Use(leaf, doubt)
+        if self._rename.sort == "member":
+            return Use(leaf, doubt, behind=f": {self._old}")
+        return Use(leaf, doubt, before=f"{self._old}: ")
+
+    # Locals, globals and fixtures.
+
+    def _local(self, leaf: Node) -> str | None:
+        if is_string_content(leaf):
+            return None
+        found = self._names.resolved(leaf)
+        if found is None or found.sort != "local":
+            return self._argument(leaf)
+        if found is self._own:
+            return self._of_other_loop(leaf)
+        doubt = "" if self._rename.is_of_all else "another declaration has this name"
+        return doubt if len(self._old) >= _LEAST else None
+
+    def _argument(self, leaf: Node) -> str | None:
+        """Return the doubt of a name that an argument is given by, if the parameter of a function was renamed."""
+        call = leaf.parent.parent if leaf.parent is not None and is_member(leaf) else None
+        call = call.parent if call is not None and not is_call(call) else call
+        own = self._own
+        if call is None or not is_call(call) or own is None or not own.is_parameter:
+            return None
+        name = next((one for one in own.scope.children if one.field == "name"), None)
+        last = last_name(callee_of(call))
+        if name is None or last is None or last.text != name.text:
+            return None
+        known = self._names.resolved(last)
+        return "" if known is not None and known.leaf is name else "an argument of this name may be another function's"
+
+    def _global(self, leaf: Node) -> str | None:
+        if is_string_content(leaf):
+            return None
+        if self._own is not None:
+            return self._of_other_loop(leaf) if self._names.resolved(leaf) is self._own else None
+        if any(is_import(above) for above in leaf.ancestors()):
+            return self._imported(leaf)
+        if is_member(leaf):
+            return self._of_module(leaf)
+        found = self._names.resolved(leaf)
+        if found is not None and found.sort != "import":
+            return self._rivalry if found.sort == "global" and is_prototype(found) else None
+        if self._named_imports:
+            return None if any(part.what.alias for part in self._named_imports) else self._rivalry
+        return self._rivalry if not self._traits.names_all else None
+
+    def _of_other_loop(self, leaf: Node) -> str:
+        """Return the doubt of a use in another loop of Python that sets the same variable: it is another one there."""
+        loop = self._own.holder if self._own is not None else leaf
+        if not loop.kind.startswith("for_") or loop.start <= leaf.start < loop.end:
+            return ""
+        left = [above.child("left") for above in leaf.ancestors() if above.kind == loop.kind]
+        names = (one for node in left if node is not None for one in node.leaves())
+        is_other = any(one.start in self._names.declared(self._old) for one in names)
+        return "another loop sets it" if is_other else ""
+
+    def _is_module(self, part: ImportPart) -> bool:
+        last = re.split(r"[./]", re.sub(r"\.[cm]?[jt]sx?$", "", part.what.source))[-1]
+        return bool(last) and last == self._rename.module
+
+    def _imported(self, leaf: Node) -> str | None:
+        for part in self._named_imports:
+            if part.statement.start <= leaf.start < part.statement.end and part.node.end >= leaf.end > part.node.start:
+                return self._rivalry if leaf.field != "alias" else None
+        is_last = not self._traits.names_all and self._old in {one.bound for one in self._imports.all}
+        return self._rivalry if is_last else None
+
+    def _of_module(self, leaf: Node) -> str | None:
+        """Return the doubt of `module.name`; None if that is no module, or another one."""
+        owner = receiver(leaf)
+        last = last_name(owner)
+        whole = owner.tokens if owner is not None else ""  # `import a.b` is used as `a.b`
+        part = next((one for one in self._imports.parts if last is not None and one.what.bound == last.text), None)
+        part = part or next((one for one in self._imports.parts if one.what == Import(whole, kind="python")), None)
+        if part is None:
+            return None
+        return self._rivalry if self._is_module(part) or part.what.name == self._rename.module else None
+
+    def _fixture(self, leaf: Node) -> str | None:
+        names = self._names
+        if self._own is None and self._rename.module != "conftest" and not self._named_imports:
+            return None
+        if self._own is None and any(map(is_fixture, names.declared(self._old).values())):
+            return None  # the file has one of its own
+        if is_string_content(leaf):
+            calls = [one for above in leaf.ancestors() if is_call(above) for one in above.children[0].leaves()]
+            return "" if any(one.text in _CONTENT_CALLS for one in calls) else None
+        found = names.resolved(leaf)
+        if found is None or not found.is_parameter:
+            return self._global(leaf)
+        function = found.scope.child("name")
+        is_test = function is not None and function.text.startswith("test")
+        if is_test or _is_decorated(found.scope, "fixture"):
+            return self._rivalry
+        return "it is the parameter of a function that is no test and no fixture" if self._own is not None else None
+
+
+def _taken(name: str, names: Names) -> str:
+    is_free = all(is_member(leaf) or is_string_content(leaf) for leaf in names.leaves(name))
+    return "" if is_free else f"`{name}` is something else there"
+
+
+def is_fixture(one: Declaration) -> bool:
+    return one.is_function and _is_decorated(one.holder, "fixture")
+
+
+def _is_decorated(holder: Node, word: str) -> bool:
+    above = holder.parent
+    decorators = [child for child in above.children if child.kind == "decorator"] if above is not None else []
+    texts = [leaf.text for child in decorators for leaf in child.leaves()]
+    return word in texts and "name" not in texts  # a fixture with a name of its own is used by that

@@ -1,0 +1,117 @@
+"""What the variables of a rule were in its examples, and how the values of a place differ from them."""
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+
+from lsp_server.refactor.code.grammar import argument_name, is_access, is_call, is_literal, is_name
+from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.rules.matching import Bound, Match
+from lsp_server.refactor.rules.pattern import Branch, Hole, Pattern, Rest, variables
+from lsp_server.refactor.rules.rule import Rule, Seen
+
+_SORTS = {
+    "a function": re.compile(
+        r"^(arrow_function|lambda|closure_expression|lambda_expression|lambda_literal|func_literal|function_expression"
+        r"|anonymous_function|anonymous_function_creation_expression|function_literal)$"
+    ),
+    "an object": re.compile(r"^(object|dictionary|hash|table_constructor)$"),
+    "a list": re.compile(r"^(list|array|tuple|set|array_expression|array_creation_expression|initializer_list)$"),
+}
+_STRUCTURES = frozenset({*_SORTS, "a literal"})
+_FUNCTION = frozenset({"a function"})
+_DONE = frozenset({"an object"})
+"""What an edit that puts something around a value may have made already."""
+_CLASS_NAME = re.compile(r"[A-Z]\w*[a-z]\w*")
+_AWAITS = ("await", "await_expression")
+_WRAPPERS = ("argument", "value_argument")
+
+
+def seen_of(match: Match | None) -> tuple[Seen, ...]:
+    """Return what the variables of a pattern are in an example."""
+    return tuple(_seen(*one) for one in _variables(match)) if match is not None else ()
+
+
+def joined(one: Sequence[Seen], other: Sequence[Seen]) -> tuple[Seen, ...]:
+    """Return what the variables of two examples of one pattern are."""
+    by_name = {seen.name: seen for seen in other}
+    pairs = [(seen, by_name[seen.name]) for seen in one if seen.name in by_name]
+    return tuple(Seen(a.name, _by_index(a.sorts, b.sorts), min(a.fewest, b.fewest)) for a, b in pairs)
+
+
+def _by_index(one: Sequence[frozenset[str]], other: Sequence[frozenset[str]]) -> tuple[frozenset[str], ...]:
+    return tuple(a | b for a, b in zip(one, other, strict=False))
+
+
+def other_value(rule: Rule, match: Match, *, has_short_name: bool) -> str:
+    """Return how a value of a place differs from those of the examples so that more may be meant; "" if none does."""
+    known = {seen.name: seen for seen in rule.seen}
+    for variable, bound in _variables(match):
+        seen, here = known.get(variable.name), _seen(variable, bound)
+        if seen is None:
+            continue
+        if has_short_name and _is_arguments(variable) and here.fewest < seen.fewest:
+            return "it has fewer arguments than the example"
+        others = _STRUCTURES if variable.name in _wrapped(rule) else _FUNCTION
+        if any(one.kind in _AWAITS for one in (match.nodes[0], match.nodes[0].parent) if one is not None):
+            others -= _FUNCTION  # an awaited call may take a function as well as its promise
+        for sorts, old in zip(here.sorts, seen.sorts, strict=False):
+            is_known = old <= _STRUCTURES | {"a call", "a class"}
+            is_done = variable.name in _wrapped(rule) and sorts <= _DONE
+            if sorts <= others and not sorts & old and (is_known or is_done):
+                return f"it has {min(sorts)} where the example has {' or '.join(sorted(old - {''})) or 'a name'}"
+    return ""
+
+
+def lost(rule: Rule, match: Match) -> str:
+    """Return the code that a place would lose: the example had nothing in its place."""
+    kept = variables(rule.template)
+    empty = {seen.name for seen in rule.seen if not seen.fewest and not seen.sorts} - kept
+    nodes = [node for bound in match.bounds if isinstance(bound.item, Rest) and bound.item.name in empty
+             for node in bound.nodes]  # fmt: skip
+    return nodes[0].tokens if nodes else ""
+
+
+def _variables(match: Match) -> Iterator[tuple[Hole | Rest, Bound]]:
+    return ((bound.item, bound) for bound in match.bounds if isinstance(bound.item, Hole | Rest))
+
+
+def _is_arguments(variable: Hole | Rest) -> bool:
+    return isinstance(variable, Rest) and variable.separator != "\n"
+
+
+def _seen(item: Hole | Rest, bound: Bound) -> Seen:
+    sorts = tuple(frozenset({_sort(node)}) for node in bound.nodes)
+    return Seen(item.name, sorts, sum(not argument_name(node) for node in bound.nodes))
+
+
+def _sort(node: Node) -> str:
+    """Return what sort of value a node is; "" for a name, which may be anything."""
+    while node.kind in _WRAPPERS and node.parts:
+        node = node.parts[-1]
+    for name, kinds in _SORTS.items():
+        if kinds.search(node.kind):
+            return name
+    if is_literal(node):
+        return "a literal"
+    if (is_name(node) or is_access(node)) and _CLASS_NAME.fullmatch([*node.leaves()][-1].text):
+        return "a class"
+    return "a call" if is_call(node) else ""
+
+
+@functools.cache
+def _wrapped(rule: Rule) -> frozenset[str]:
+    """Return the arguments that an edit puts something around, in a call that stays: `f($X)` becomes `f({a: $X})`."""
+    sides = [side[0] for side in (rule.pattern, rule.template) if len(side) == 1]
+    calls = [side for side in sides if isinstance(side, Branch) and is_call(side)]
+    if len(calls) != 2 or calls[0].children[0] != calls[1].children[0]:
+        return frozenset()
+    old, new = (dict(_depths(call, 0)) for call in calls)
+    return frozenset(name for name, depth in new.items() if depth > old.get(name, depth))
+
+
+def _depths(pattern: Pattern, depth: int) -> Iterator[tuple[str, int]]:
+    if isinstance(pattern, Hole):
+        yield pattern.name, depth
+    for child in pattern.children if isinstance(pattern, Branch) else ():
+        yield from _depths(child, depth + 1)
