@@ -21,6 +21,8 @@ SAME_KIND = {"jsx_self_closing_element": "jsx_opening_element", "nested_identifi
 _FROM_THE_RIGHT = "qualified_identifier"
 _CONTENT = ("_content", "_fragment")
 PARSE_SECONDS = 3.0
+# What is done at a node looks at those around it, so the time is quadratic in how deep a text is nested.
+_DEEPEST = 2000
 _OPENERS = (b":", b"{", b"(", b"[", b"=>")
 
 
@@ -150,12 +152,16 @@ class _Open:
 
 
 def convert(cursor: tree_sitter.TreeCursor, data: bytes, language: Language, comments: list[Comment]) -> Node:
-    """Return the tree below a cursor, and add its comments to `comments`."""
-    # Iterative: generated code can be deeper than Python's stack.
+    """Return the tree below a cursor, and add its comments to `comments`.
+
+    Raises RecursionError when it is deeper than _DEEPEST.
+    """
     stack = [_opened(cursor, language)]
     descend = cursor.goto_first_child()
     while True:
         if descend:
+            if len(stack) == _DEEPEST:
+                raise RecursionError
             stack.append(_opened(cursor, language))
             descend = cursor.goto_first_child()
             continue
@@ -318,13 +324,22 @@ class Syntax:
 
 
 def parse(data: bytes, language: Language) -> Syntax | None:
-    """Return the syntax of a UTF-8 text; None without a grammar, or when parsing takes more than PARSE_SECONDS."""
+    """Return the syntax of a UTF-8 text.
+
+    None without a grammar, when parsing takes more than PARSE_SECONDS, or when it is nested deeper than _DEEPEST.
+    """
     tree = language.parse(data, None, PARSE_SECONDS)
-    return syntax_of(tree, data, language) if tree is not None else None
+    try:
+        return syntax_of(tree, data, language) if tree is not None else None
+    except RecursionError:
+        return None
 
 
 def syntax_of(tree: tree_sitter.Tree, data: bytes, language: Language) -> Syntax:
-    """Return the syntax of a text that tree-sitter has parsed."""
+    """Return the syntax of a text that tree-sitter has parsed.
+
+    Raises RecursionError when it is nested deeper than _DEEPEST.
+    """
     comments: list[Comment] = []
     root = convert(tree.walk(), data, language, comments)
     return Syntax(data, language, root, tuple(comments), len(errors(tree.root_node)))

@@ -95,9 +95,9 @@ def rewrite(
     if not fitting or not may_fit(fitting, source.data):
         return FileEdit(path)
     tree = language.parse(source.data, None, PARSE_SECONDS)
-    if tree is None or not any(_may_have_place(rule, tree, source.data, language) for rule in fitting):
-        return FileEdit(path)
     try:
+        if tree is None or not any(_may_have_place(rule, tree, source.data, language) for rule in fitting):
+            return FileEdit(path)
         return _Rewriting(rules, fitting, source, path, syntax_of(tree, source.data, language)).edit(only, beside)
     except RecursionError:  # generated code can be nested deeper than Python's stack
         return FileEdit(path, digest_of(text), left_out=(Omission(Span(0, len(text), 0), "it is nested too deeply"),))
