@@ -57,8 +57,10 @@ def needs_of(old: Sequence[Node], new: Sequence[Node], language: str, place: Nod
         if word == "?" and any(leaf.text == "try!" for node in old for leaf in node.leaves()):
             continue  # it returns too
         before, after = list(_own(old, kinds)), list(_own(new, kinds))
-        values = _values(after[0]) if word == "return" and after else ()
-        if len(after) > len(before) or (len(before) == len(after) == 1 and len(_values(before[0])) != len(values)):
+        is_return = word == "return"
+        values = _values(after[0]) if is_return and after else ()
+        returns_more = is_return and len(before) == len(after) == 1 and len(_values(before[0])) != len(values)
+        if len(after) > len(before) or returns_more:
             function = function_around(place)
             needs.append(Need(word, _results(function, language) if function is not None else None, values))
     names = [{leaf.text for node in side for leaf in node.leaves()} for side in (old, new)]
