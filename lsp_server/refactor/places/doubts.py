@@ -126,10 +126,11 @@ def doubt_of(
         return "its receiver is another one than in the example, and may have another type"
     gone, come, _ = changed_words(rule)
     becomes_static = "this" in gone and not come.isdisjoint({"self", "static"})  # as `self::f()` of PHP
-    is_other_class = bool(rule.path) and not is_in_class(match.nodes[0], own or ())
+    is_other_file = own is None and bool(rule.path) and not _is_same_file(path, rule.path)
+    is_other_class = is_other_file or (bool(own) and bool(rule.path) and not is_in_class(match.nodes[0], own or ()))
     if (is_other or becomes_static or is_other_class) and (name := own_method(rule, match)):
         return f"`{name}` is a method of its own class"
-    if own is None and (why := namesake(rule, match, scopes, has_package=not rule.path or _is_beside(path, rule.path))):
+    if is_other_file and (why := namesake(rule, match, scopes, has_package=_is_beside(path, rule.path))):
         return why
     elsewhere = _elsewhere(rule, match, scopes) if own is None and not rule.is_syntax else ""
     if rule.language == "python" and _is_evaluated_union(rule, match.nodes[0]):
@@ -159,6 +160,12 @@ def _is_beside(path: str, other: str) -> bool:
     """Return whether two files are in one folder. Their paths may begin at different folders."""
     short, long = sorted((path.rpartition("/")[0], other.rpartition("/")[0]), key=len)
     return bool(other) and (short == long or (bool(short) and long.endswith(f"/{short}")))
+
+
+def _is_same_file(path: str, other: str) -> bool:
+    """Return whether two paths may be of one file, whose text changed since. They may begin at different folders."""
+    short, long = sorted((path, other), key=len)
+    return f"/{long}".endswith(f"/{short}")
 
 
 def _is_within(path: str, home: str) -> bool:
