@@ -54,10 +54,11 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
     joined = _joined(change.before[0], change.after[0], before, after)
     if (known := joined or _of_library(old, new, before, after)) is not None:
         return known
+    leaf = None
     if not old.children and not _is_telling(old) and old.parent is not None and new.parent is not None:
         if is_callee(old) and not any(same(old, one) for one in new.walk()):
             return None  # another function with the same arguments: the rule itself says so
-        old, new = old.parent, new.parent
+        old, new, leaf = old.parent, new.parent, new
     if is_arguments(old) and is_arguments(new):
         return _more_arguments(old, new, before, after)
     is_same_list = _is_same_list(old, new)
@@ -74,7 +75,7 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
     kind = old.kind if is_same_list else ""
     for holes in (shared, {digest: hole for digest, hole in shared.items() if digest != receiver}):
         pattern = _Reader(before, shared=holes, list_kind=kind).read(old)
-        template = _Reader(after, shared=holes, list_kind=kind).read(new)
+        template = _Reader(after, shared=holes, list_kind=kind, fixed=leaf).read(new)
         old_items, holes_there = list(items((pattern,))), variables((pattern,))
         words = [item.text for item in old_items if isinstance(item, Leaf) and _is_word(item)]
         is_wide = bool(holes_there) or len(old_items) == 1
@@ -195,9 +196,10 @@ def _joined(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | Non
     return Widest(Sides((pattern,), (template,)), clause, other, "`else if`")
 
 
-def is_joined(rule: Rule) -> bool:
-    """Return whether a rule writes `else if` as `elseif`: in a chain of them any other rule would hide some."""
-    return changed_words(rule)[1] == {"elseif"}
+def covers(wide: Rule, rule: Rule) -> bool:
+    """Return whether the widest form makes a rule needless: it is sure where that is not, or writes `else if` as
+    `elseif`: in a chain of them any other rule would hide some."""
+    return changed_words(wide)[1] == {"elseif"} or (rule.is_syntax and is_sound(wide))
 
 
 def _of_library(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
@@ -235,7 +237,7 @@ def _quoted(words: Sequence[str]) -> str:
 
 def _is_keyword(node: Node) -> bool:
     leaves = list(node.leaves())
-    return len(leaves) == 1 and not leaves[0].named and leaves[0].text.isalpha()
+    return len(leaves) == 1 and ((not leaves[0].named and leaves[0].text.isalpha()) or leaves[0].text == "_")
 
 
 def _is_same_list(old: Node, new: Node) -> bool:
@@ -273,6 +275,8 @@ class _Reader(Side):
     shared: dict[int, Hole] = attrs.field(factory=dict, kw_only=True)
     list_kind: str = attrs.field(default="", kw_only=True)
     arguments: Node | None = attrs.field(default=None, kw_only=True)
+    fixed: Node | None = attrs.field(default=None, kw_only=True)
+    """What took the place of another leaf: it is no variable, also if one has its text in the example."""
     kept: int = attrs.field(default=0, kw_only=True)
     """How many elements are one variable; the others of `arguments` are read."""
 
@@ -282,7 +286,7 @@ class _Reader(Side):
             return Branch(node.kind, tuple(self._first_elements(node)), node.field)
         if node.kind == self.list_kind:
             return Branch(node.kind, tuple(self._elements(node)), node.field)
-        gap, hole = self.gap(node), self.shared.get(node.digest)
+        gap, hole = self.gap(node), self.shared.get(node.digest) if node is not self.fixed else None
         if hole is None and node.children:
             return Branch(node.kind, tuple(map(self.read, node.children)), node.field)
         self.end = node.end

@@ -45,7 +45,9 @@ def _own_definition(rule: Rule, match: Match, scopes: Scopes) -> str:
 def _of_package(match: Match, scopes: Scopes) -> str:
     """Return a name of a place in Go that its package has, wherever in its folder; "" if there is none."""
     for leaf in _constants(match) if not scopes.imports_everything() else ():
-        is_free = leaf.kind in ("identifier", "type_identifier") and leaf.text not in BROUGHT and not is_member(leaf)
+        is_free = (
+            leaf.kind in ("identifier", "type_identifier") and leaf.text not in BROUGHT | {"_"} and not is_member(leaf)
+        )
         if is_free and scopes.binding(leaf.text, leaf).kind in ("global", "unknown"):
             return leaf.text
     return ""

@@ -23,6 +23,8 @@ def is_sound(rule: Rule) -> bool:
     gone, come, stays = changed_words(rule)
     if rule.language == "php" and (gone, come) == (set(), {"static"}):
         return getattr(rule.pattern[0], "kind", "") in CLOSURES
+    if rule.language == "go" and gone == {"_"}:
+        return not come and getattr(rule.pattern[0], "kind", "") == "parameter_declaration"
     if rule.language == "python" and "except" in stays:
         return (gone, come) == (set(), {"as"})
     signs = list(items(rule.pattern))
@@ -66,6 +68,9 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
         return _other_variable(word, "const" if "const" in come else "let", match.nodes[0], names_of(scopes.syntax))
     if "static" in come and rule.language == "php" and match.nodes[0].kind in CLOSURES:
         return "`$this` is used here" if any(leaf.text == "this" for leaf in match.nodes[0].leaves()) else None
+    if gone == {"_"} and rule.language == "go":
+        is_only = len([*inner_parent(match.nodes[0]).parts]) == 1 and len([*match.nodes[0].parts]) == 2
+        return None if is_only else "the other parameters have names"
     if ("public" in gone and traits_of(rule.language).hides) or "private" in come:
         return _overriding(match.nodes[0])
     if _has_words(rule) and (reason := _other_function(come, match, scopes)):
