@@ -1,15 +1,19 @@
 """Another thing of the same name: a function of the place's own file or package, a method of its own class."""
 
+import re
 from collections.abc import Sequence
 
 from lsp_server.refactor.code.bindings import BROUGHT, Scopes, is_function
 from lsp_server.refactor.code.declarations import class_around, is_class, is_member, is_prototype, names_of
-from lsp_server.refactor.code.grammar import SELF, callee_of, is_call, receiver_of
+from lsp_server.refactor.code.grammar import SELF, callee_of, is_call, is_callee, receiver_of
 from lsp_server.refactor.code.syntax import Node
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.rules.matching import Match
 from lsp_server.refactor.rules.pattern import Leaf
 from lsp_server.refactor.rules.rule import Rule
+
+_STEP = re.compile(r"[\w-]+")
+_SUFFIXES = frozenset({"js", "mjs", "cjs", "jsx", "ts", "tsx"})
 
 
 def namesake(rule: Rule, match: Match, scopes: Scopes, *, has_package: bool) -> str:
@@ -19,6 +23,8 @@ def namesake(rule: Rule, match: Match, scopes: Scopes, *, has_package: bool) -> 
     """
     if name := _own_definition(rule, match, scopes):
         return f"this file defines `{name}` too, as that of the example does"
+    if traits_of(rule.language).names_all and (name := _imported(rule, match, scopes)):
+        return f"`{name}` is imported from another module than the example's"
     name = "" if has_package or rule.language != "go" else _of_package(match, scopes)
     return f"another package has another `{name}`" if name else ""
 
@@ -38,6 +44,18 @@ def _own_definition(rule: Rule, match: Match, scopes: Scopes) -> str:
         if found is None or found.sort != "global" or found.start == leaf.start or is_prototype(found):
             continue
         if found.is_function or is_class(found.holder) or (value is not None and is_function(value)):
+            return leaf.text
+    return ""
+
+
+def _imported(rule: Rule, match: Match, scopes: Scopes) -> str:
+    """Return the name of a function that a place calls, that the example's file has itself, and the place's imports."""
+    known = {name.text for name in rule.names if name.binding == "global"}
+    steps = {*_STEP.findall(rule.path)}
+    for leaf in (leaf for leaf in _constants(match) if leaf.text in known and is_callee(leaf)):
+        binding = scopes.binding(leaf.text, leaf)
+        module = [step for step in _STEP.findall(binding.source.rpartition(".")[0]) if step not in _SUFFIXES]
+        if binding.kind == "import" and module and module[-1] not in steps:
             return leaf.text
     return ""
 

@@ -52,6 +52,21 @@ def test_a_function_that_the_example_s_file_defines_is_the_same_one_there_and_wh
     assert repeated_in("src/b", "python", before, after, text).applied(text) == text.replace("(3)", "(3, 0)")
 
 
+@pytest.mark.parametrize(
+    ("language", "before", "text"),
+    [
+        ("python", "def load(a): ...\nload(1)\n", "from {} import load\nload(2)\n"),
+        ("javascript", "function load(a) {{}}\nload(1);\n", "import {{ load }} from '../{}.js';\nload(2);\n"),
+        ("typescript", "const load = (a) => {{}};\nload(1);\n", "import load from '../{}';\nload(2);\n"),
+    ],
+)
+def test_a_function_that_is_imported_from_another_module_is_another_one(language: str, before: str, text: str) -> None:
+    before = before.format()
+    after = before.replace("load(1)", "load(1, 0)")
+    for module, expected in (("a", []), ("b", ["`load` is imported from another module than the example's"])):
+        assert doubts(repeated_in("src/c", language, before, after, text.format(module))) == expected
+
+
 def test_a_variable_that_each_of_two_files_sets_is_the_same_one() -> None:
     text = "log = logger(2)\nlog.warn(b)\n"
     edit = repeated_in("src/b", "python", "log = logger(1)\nlog.warn(a)\n", "log = logger(1)\nlog.warning(a)\n", text)
