@@ -10,8 +10,10 @@ import attrs
 from lsp_server.refactor.change.difference import Change, changed_children
 from lsp_server.refactor.change.generalise import Side, Sides
 from lsp_server.refactor.change.libraries import library_of
+from lsp_server.refactor.code.declarations import names_of
 from lsp_server.refactor.code.grammar import (
     SELF,
+    arguments_of,
     callee_of,
     is_access,
     is_arguments,
@@ -22,6 +24,7 @@ from lsp_server.refactor.code.grammar import (
     is_list,
     is_name,
     is_operator,
+    receiver_of,
 )
 from lsp_server.refactor.code.syntax import Node, Syntax, same
 from lsp_server.refactor.places.doubts import changed_words, is_syntax_alone
@@ -73,7 +76,9 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
         return None  # another member of any receiver: the rule itself says so
     # A receiver that stays tells what is meant if nothing else does.
     kind = old.kind if is_same_list else ""
-    for holes in (shared, {digest: hole for digest, hole in shared.items() if digest != receiver}):
+    others = {digest: hole for digest, hole in shared.items() if digest != receiver}
+    of_value = _of_value(old, new, before)
+    for holes in (of_value or shared, shared, others):
         pattern = _Reader(before, shared=holes, list_kind=kind).read(old)
         template = _Reader(after, shared=holes, list_kind=kind, fixed=leaf).read(new)
         old_items, holes_there = list(items((pattern,))), variables((pattern,))
@@ -82,6 +87,33 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
         if words and is_wide and pattern != template and variables((template,)) <= holes_there:
             return Widest(Sides((pattern,), (template,)), old, new, _quoted(words))
     return None
+
+
+def _of_value(old: Node, new: Node, before: Syntax) -> dict[int, Hole]:
+    """Return the receiver of a member that stays as a variable, and its arguments; empty if it is no value.
+
+    A member of a value may be meant of other values too, and what a module or a class has is its own.
+    """
+    callee = callee_of(old) if is_call(old) else None
+    access = callee if callee is not None and is_access(callee) else old
+    value, there = receiver_of(access), [node.digest for node in new.walk()]
+    parts = [] if value is None else [value, *(one for one in access.children if is_name(one))]
+    if value is None or not {one.digest for one in parts} <= {*there} or not _is_value(value, before):
+        return {}
+    holes = {value.digest: Hole("W0", never_imported=True)}
+    arguments = arguments_of(old) if is_call(old) else None
+    if arguments is not None and there.count(arguments.digest) == 1:
+        holes[arguments.digest] = Hole("W1", frozenset({arguments.kind}))
+    return holes
+
+
+def _is_value(receiver: Node, syntax: Syntax) -> bool:
+    """Return whether a receiver is a local variable, or a member of the object itself."""
+    names = [leaf for leaf in receiver.leaves() if leaf.named]
+    if not names or names[0].text in SELF:
+        return len(names) > 1
+    found = names_of(syntax).resolved(names[0])
+    return found is not None and found.sort == "local"
 
 
 def sure_and_wide(rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
@@ -169,6 +201,8 @@ def _more_arguments(old: Node, new: Node, before: Syntax, after: Syntax) -> Wide
     else:
         return None
     holes = {varying.digest: Hole("W0", frozenset({varying.kind}))}
+    if tops is calls and is_access(callee) and _is_value(callee.children[0], before):
+        holes = {callee.children[0].digest: Hole("W0", never_imported=True)}
     sides = [
         _Reader(syntax, shared=holes, arguments=one, kept=kept).read(top)
         for top, one, syntax in zip(tops, (old, new), (before, after), strict=True)
