@@ -61,8 +61,10 @@ def _is_of_receiver(rule: Rule) -> bool:
 
 
 def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
-    """Return a reason if another keyword would mean another thing at a place."""
+    """Return a reason if another keyword would mean another thing at a place, or a type gets arguments twice."""
     gone, come, _ = changed_words(rule)
+    if rule.in_annotation and _has_arguments(rule, match.nodes[0]):
+        return "it has arguments of its own here"
     if traits_of(rule.language).is_script and come & {"const", "let"} and gone & {"let", "var"}:
         word = "var" if "var" in gone else "let"
         return _other_variable(word, "const" if "const" in come else "let", match.nodes[0], names_of(scopes.syntax))
@@ -80,6 +82,13 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     if come & {"nullptr", "std"} and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
         return f"C, which has no `{min(come & {'nullptr', 'std'})}`, reads this file too"
     return None
+
+
+def _has_arguments(rule: Rule, node: Node) -> bool:
+    """Return whether an edit gives arguments to a type of Python that has some: `List` of `List[str]`."""
+    new, above = rule.template[0] if len(rule.template) == 1 else None, node.parent
+    is_given = isinstance(new, Branch) and new.kind == "subscript" and new.children[:1] == rule.pattern
+    return is_given and above is not None and above.kind == "subscript" and above.children[0] is node
 
 
 def _has_words(rule: Rule) -> bool:

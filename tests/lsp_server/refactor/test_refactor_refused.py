@@ -148,3 +148,10 @@ def test_a_function_that_is_set_as_a_member_has_an_object(around: str) -> None:
     before = INSTANCES["javascript"][0].replace("CALL", "read_all")
     edit = sure_edit("javascript", text, (before, before.replace("read_all", "this.read_all")))
     assert edit.applied(text) == text.replace("read_all", "this.read_all")
+
+
+def test_a_type_gets_no_arguments_where_it_has_some() -> None:
+    before, text = "def f(a: t.IO): ...\n", "def g(b: t.IO, c: t.IO[str], d: m.Any[t.IO]): ...\n"
+    edit = edit_of("python", [(before, before.replace("t.IO", "t.IO[bytes]"))], text)
+    assert edit.applied(text) == "def g(b: t.IO[bytes], c: t.IO[str], d: m.Any[t.IO[bytes]]): ...\n"
+    assert reasons(edit) == ["it has arguments of its own here"]
