@@ -90,15 +90,14 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
 
 
 def _of_value(old: Node, new: Node, before: Syntax) -> dict[int, Hole]:
-    """Return the receiver of a member that stays as a variable, and its arguments; empty if it is no value.
+    """Return the receiver of a member that stays, as a variable, and its arguments; empty if it is no value.
 
     A member of a value may be meant of other values too, and what a module or a class has is its own.
     """
     callee = callee_of(old) if is_call(old) else None
     access = callee if callee is not None and is_access(callee) else old
     value, there = receiver_of(access), [node.digest for node in new.walk()]
-    parts = [] if value is None else [value, *(one for one in access.children if is_name(one))]
-    if value is None or not {one.digest for one in parts} <= {*there} or not _is_value(value, before):
+    if value is None or access.digest not in there or not _is_value(value, before):
         return {}
     holes = {value.digest: Hole("W0", never_imported=True)}
     arguments = arguments_of(old) if is_call(old) else None

@@ -83,3 +83,9 @@ def test_a_member_of_a_module_is_that_module_s_own() -> None:
     before = "import a\n\nb(a.load())\n"
     text = "import c\n\nb(c.load())\n"
     assert not reasons(sure_edit("python", text, (before, before.replace(".load()", ".load()[0]"))))
+
+
+def test_a_value_that_may_be_missing_may_be_so_before_its_other_members() -> None:
+    before = "function f(a) { b(a.load); }\n"
+    edit = sure_edit("typescript", "function g(a) { b(a.size); }\n", (before, before.replace("a.load", "a?.load")))
+    assert reasons(edit) == ["wide: only `a` is as in the example"]
