@@ -65,6 +65,8 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     gone, come, _ = changed_words(rule)
     if rule.in_annotation and _has_arguments(rule, match.nodes[0]):
         return "it has arguments of its own here"
+    if rule.language == "go" and isinstance(rule.pattern[0], Leaf) and _is_key(match.nodes[0]):
+        return "it is the name of a field here"
     if traits_of(rule.language).is_script and come & {"const", "let"} and gone & {"let", "var"}:
         word = "var" if "var" in gone else "let"
         return _other_variable(word, "const" if "const" in come else "let", match.nodes[0], names_of(scopes.syntax))
@@ -89,6 +91,15 @@ def _has_arguments(rule: Rule, node: Node) -> bool:
     new, above = rule.template[0] if len(rule.template) == 1 else None, node.parent
     is_given = isinstance(new, Branch) and new.kind == "subscript" and new.children[:1] == rule.pattern
     return is_given and above is not None and above.kind == "subscript" and above.children[0] is node
+
+
+def _is_key(node: Node) -> bool:
+    """Return whether a name of Go is that of a field in a literal, and no key of a map."""
+    if node.parent is None or node.parent.kind != "literal_element" or not is_member(node):
+        return False
+    literal = next((above for above in node.ancestors() if above.kind == "composite_literal"), None)
+    kind = literal.child("type") if literal is not None else None
+    return kind is not None and kind.kind in ("type_identifier", "qualified_type", "generic_type")
 
 
 def _has_words(rule: Rule) -> bool:
