@@ -165,7 +165,7 @@ def _read_go(node: Node, syntax: Syntax) -> list[ImportPart]:
     parts: list[ImportPart] = []
     for spec in specs:
         path = _text(spec.children[-1], syntax)[1:-1]
-        alias = spec.children[0].text if len(spec.children) > 1 else ""
+        alias = spec.children[0].tokens if len(spec.children) > 1 else ""
         what = Import(path, "", alias or _go_name(path), "go")
         parts.append(ImportPart(what, spec if len(specs) > 1 else node, node))
     return parts
@@ -208,7 +208,7 @@ _OF_LANGUAGES = """
     console Math JSON Object Array Promise Number String Boolean Error Map Set Date RegExp Symbol undefined window
     document process require module exports globalThis parseInt parseFloat setTimeout fetch URL append cap close copy
     delete len make new panic print println recover nil true false iota string error int int64 float64 byte rune bool
-    any
+    any int8 int16 int32 uint uint8 uint16 uint32 uint64 uintptr float32 complex64 complex128 comparable
 """
 _ASSIGNS = re.compile(r"^assignment(_statement|_expression)?$")
 BROUGHT = frozenset(dir(builtins)) | frozenset(_OF_LANGUAGES.split())
@@ -257,7 +257,7 @@ class Scopes:
 
     def imports_everything(self) -> bool:
         """Return whether an import brings names that it does not list."""
-        return any(one.name == "*" for one in self._imports.all)
+        return any(one.name == "*" or one.alias == "." for one in self._imports.all)
 
     def _fields(self, body: Node) -> set[str]:
         """Return the names of the fields that a class body declares."""

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from lsp_server.refactor.code.grammar import argument_name, arguments_of, is_access, is_callee
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.grammar import argument_name, arguments_of, is_access, is_call, is_callee, is_container
+from lsp_server.refactor.code.syntax import Node, Syntax, same
 
 _STAR = re.compile(r"splat|rest_|variadic|spread|unpack|base_field")
 _LITERALS = frozenset({"composite_literal", "struct_expression"})
@@ -225,3 +225,19 @@ def _name(argument: Node) -> str:
 
 def _is_of(item: _Item, name: str) -> bool:
     return item.label.startswith(f"{name}:") if isinstance(item, _Hole) else _name(item) == name
+
+
+def is_alone(node: Node) -> bool:
+    """Return whether a value is a statement. At the end of a block of Rust it is the result."""
+    above = node.parent
+    if above is None or not is_container(above):
+        return above is None or above.kind == "expression_statement"
+    return not any(one.kind in ("function_item", "closure_expression") for one in node.ancestors())
+
+
+def uses_up(new: Node, old: Node) -> bool:
+    """Return whether new code hands a value over to a call, or says that nothing uses it: `(void)f()`."""
+    if [leaf.text for leaf in new.leaves() if leaf.text not in "()"][:1] == ["void"]:
+        return True
+    given = [one for one in new.children if not (is_callee(one) or one.field in ("object", "receiver"))]
+    return is_call(new) and any(same(old, one) for part in given for one in part.walk())

@@ -10,8 +10,10 @@ import attrs
 from lsp_server.refactor.change.difference import Change, changed_children
 from lsp_server.refactor.change.generalise import Side, Sides
 from lsp_server.refactor.change.libraries import library_of
+from lsp_server.refactor.code.declarations import names_of
 from lsp_server.refactor.code.grammar import (
     SELF,
+    arguments_of,
     callee_of,
     is_access,
     is_arguments,
@@ -22,6 +24,7 @@ from lsp_server.refactor.code.grammar import (
     is_list,
     is_name,
     is_operator,
+    receiver_of,
 )
 from lsp_server.refactor.code.syntax import Node, Syntax, same
 from lsp_server.refactor.places.doubts import changed_words, is_syntax_alone
@@ -54,10 +57,11 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
     joined = _joined(change.before[0], change.after[0], before, after)
     if (known := joined or _of_library(old, new, before, after)) is not None:
         return known
+    leaf = None
     if not old.children and not _is_telling(old) and old.parent is not None and new.parent is not None:
         if is_callee(old) and not any(same(old, one) for one in new.walk()):
             return None  # another function with the same arguments: the rule itself says so
-        old, new = old.parent, new.parent
+        old, new, leaf = old.parent, new.parent, new
     if is_arguments(old) and is_arguments(new):
         return _more_arguments(old, new, before, after)
     is_same_list = _is_same_list(old, new)
@@ -72,15 +76,43 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
         return None  # another member of any receiver: the rule itself says so
     # A receiver that stays tells what is meant if nothing else does.
     kind = old.kind if is_same_list else ""
-    for holes in (shared, {digest: hole for digest, hole in shared.items() if digest != receiver}):
+    others = {digest: hole for digest, hole in shared.items() if digest != receiver}
+    of_value = _of_value(old, new, before)
+    for holes in (of_value or shared, shared, others):
         pattern = _Reader(before, shared=holes, list_kind=kind).read(old)
-        template = _Reader(after, shared=holes, list_kind=kind).read(new)
+        template = _Reader(after, shared=holes, list_kind=kind, fixed=leaf).read(new)
         old_items, holes_there = list(items((pattern,))), variables((pattern,))
         words = [item.text for item in old_items if isinstance(item, Leaf) and _is_word(item)]
         is_wide = bool(holes_there) or len(old_items) == 1
         if words and is_wide and pattern != template and variables((template,)) <= holes_there:
             return Widest(Sides((pattern,), (template,)), old, new, _quoted(words))
     return None
+
+
+def _of_value(old: Node, new: Node, before: Syntax) -> dict[int, Hole]:
+    """Return the receiver of a member that stays, as a variable, and its arguments; empty if it is no value.
+
+    A member of a value may be meant of other values too, and what a module or a class has is its own.
+    """
+    callee = callee_of(old) if is_call(old) else None
+    access = callee if callee is not None and is_access(callee) else old
+    value, there = receiver_of(access), [node.digest for node in new.walk()]
+    if value is None or access.digest not in there or not _is_value(value, before):
+        return {}
+    holes = {value.digest: Hole("W0", never_imported=True)}
+    arguments = arguments_of(old) if is_call(old) else None
+    if arguments is not None and there.count(arguments.digest) == 1:
+        holes[arguments.digest] = Hole("W1", frozenset({arguments.kind}))
+    return holes
+
+
+def _is_value(receiver: Node, syntax: Syntax) -> bool:
+    """Return whether a receiver is a local variable, or a member of the object itself."""
+    names = [leaf for leaf in receiver.leaves() if leaf.named]
+    if not names or names[0].text in SELF:
+        return len(names) > 1
+    found = names_of(syntax).resolved(names[0])
+    return found is not None and found.sort == "local"
 
 
 def sure_and_wide(rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
@@ -168,6 +200,8 @@ def _more_arguments(old: Node, new: Node, before: Syntax, after: Syntax) -> Wide
     else:
         return None
     holes = {varying.digest: Hole("W0", frozenset({varying.kind}))}
+    if tops is calls and is_access(callee) and _is_value(callee.children[0], before):
+        holes = {callee.children[0].digest: Hole("W0", never_imported=True)}
     sides = [
         _Reader(syntax, shared=holes, arguments=one, kept=kept).read(top)
         for top, one, syntax in zip(tops, (old, new), (before, after), strict=True)
@@ -195,9 +229,10 @@ def _joined(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | Non
     return Widest(Sides((pattern,), (template,)), clause, other, "`else if`")
 
 
-def is_joined(rule: Rule) -> bool:
-    """Return whether a rule writes `else if` as `elseif`: in a chain of them any other rule would hide some."""
-    return changed_words(rule)[1] == {"elseif"}
+def covers(wide: Rule, rule: Rule) -> bool:
+    """Return whether the widest form makes a rule needless: it is sure where that is not, or writes `else if` as
+    `elseif`: in a chain of them any other rule would hide some."""
+    return changed_words(wide)[1] == {"elseif"} or (rule.is_syntax and is_sound(wide))
 
 
 def _of_library(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
@@ -235,7 +270,7 @@ def _quoted(words: Sequence[str]) -> str:
 
 def _is_keyword(node: Node) -> bool:
     leaves = list(node.leaves())
-    return len(leaves) == 1 and not leaves[0].named and leaves[0].text.isalpha()
+    return len(leaves) == 1 and ((not leaves[0].named and leaves[0].text.isalpha()) or leaves[0].text == "_")
 
 
 def _is_same_list(old: Node, new: Node) -> bool:
@@ -273,6 +308,8 @@ class _Reader(Side):
     shared: dict[int, Hole] = attrs.field(factory=dict, kw_only=True)
     list_kind: str = attrs.field(default="", kw_only=True)
     arguments: Node | None = attrs.field(default=None, kw_only=True)
+    fixed: Node | None = attrs.field(default=None, kw_only=True)
+    """What took the place of another leaf: it is no variable, also if one has its text in the example."""
     kept: int = attrs.field(default=0, kw_only=True)
     """How many elements are one variable; the others of `arguments` are read."""
 
@@ -282,7 +319,7 @@ class _Reader(Side):
             return Branch(node.kind, tuple(self._first_elements(node)), node.field)
         if node.kind == self.list_kind:
             return Branch(node.kind, tuple(self._elements(node)), node.field)
-        gap, hole = self.gap(node), self.shared.get(node.digest)
+        gap, hole = self.gap(node), self.shared.get(node.digest) if node is not self.fixed else None
         if hole is None and node.children:
             return Branch(node.kind, tuple(map(self.read, node.children)), node.field)
         self.end = node.end

@@ -24,6 +24,7 @@ from lsp_server.refactor.code.grammar import (
 from lsp_server.refactor.code.syntax import Node
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.insertion_places import other_meaning
+from lsp_server.refactor.places.namesakes import called, is_in_class, namesake, own_method
 from lsp_server.refactor.places.surroundings import PLAIN_KIND, function_around, is_redundant, other_position
 from lsp_server.refactor.rules.matching import Match
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, variables
@@ -87,7 +88,7 @@ def is_syntax_alone(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> 
 
 def receivers_of(match: Match | None) -> frozenset[str]:
     """Return what the receivers that vary are called in a place: `sock` for `self.sock`, `get()` for `a.get(1)`."""
-    return frozenset(_called(node) for node in _receivers(match)) if match is not None else frozenset()
+    return frozenset(called(node) for node in _receivers(match)) if match is not None else frozenset()
 
 
 def is_assumed(leaf: Node, language: str) -> bool:
@@ -125,8 +126,12 @@ def doubt_of(
         return "its receiver is another one than in the example, and may have another type"
     gone, come, _ = changed_words(rule)
     becomes_static = "this" in gone and not come.isdisjoint({"self", "static"})  # as `self::f()` of PHP
-    if (is_other or becomes_static) and (name := _own_method(match)):
+    is_other_file = own is None and bool(rule.path) and not _is_same_file(path, rule.path)
+    is_other_class = is_other_file or (bool(own) and bool(rule.path) and not is_in_class(match.nodes[0], own or ()))
+    if (is_other or becomes_static or is_other_class) and (name := own_method(rule, match)):
         return f"`{name}` is a method of its own class"
+    if is_other_file and (why := namesake(rule, match, scopes, has_package=_is_beside(path, rule.path))):
+        return why
     elsewhere = _elsewhere(rule, match, scopes) if own is None and not rule.is_syntax else ""
     if rule.language == "python" and _is_evaluated_union(rule, match.nodes[0]):
         return "it is evaluated here, where not all versions know `|` of types"
@@ -155,6 +160,12 @@ def _is_beside(path: str, other: str) -> bool:
     """Return whether two files are in one folder. Their paths may begin at different folders."""
     short, long = sorted((path.rpartition("/")[0], other.rpartition("/")[0]), key=len)
     return bool(other) and (short == long or (bool(short) and long.endswith(f"/{short}")))
+
+
+def _is_same_file(path: str, other: str) -> bool:
+    """Return whether two paths may be of one file, whose text changed since. They may begin at different folders."""
+    short, long = sorted((path, other), key=len)
+    return f"/{long}".endswith(f"/{short}")
 
 
 def _is_within(path: str, home: str) -> bool:
@@ -251,22 +262,6 @@ def changed_words(rule: Rule) -> tuple[set[str], set[str], set[str]]:
     return old - new, new - old, old & new
 
 
-def _own_method(match: Match) -> str:
-    """Return the name of the method that a place calls of itself, if the class around it has it, and not for all."""
-    node = match.nodes[0]
-    callee = callee_of(node) if is_call(node) else None
-    if callee is None or not receivers_of(match) <= SELF:
-        return ""
-    names = [leaf.text for leaf in callee.leaves() if leaf.named]
-    body = next((above for above in node.ancestors() if "class" in above.kind and above.child("body")), None)
-    members = body.child("body") if body is not None else None
-    for one in members.children if members is not None and names else ():
-        name, head = one.child("name"), (part for part in one.children if part.field != "body")
-        if name is not None and name.text == names[-1]:
-            return "" if any(leaf.text == "static" for part in head for leaf in part.leaves()) else name.text
-    return ""
-
-
 def _tokens(patterns: Sequence[Pattern]) -> str:
     return "".join(item.text if isinstance(item, Leaf) else getattr(item, "name", "") for item in items(patterns))
 
@@ -360,10 +355,3 @@ def _receivers(match: Match) -> Iterator[Node]:
                 node = node.parent
             if node.parent is not None and receiver_of(node.parent) is node:
                 yield node
-
-
-def _called(receiver: Node) -> str:
-    callee = callee_of(receiver) if is_call(receiver) else None
-    names = [leaf.text for leaf in (callee if callee is not None else receiver).leaves() if leaf.named]
-    # `sock2` is what `sock` is, once more.
-    return (names[-1].rstrip("0123456789") if names else receiver.text) + ("()" if callee is not None else "")

@@ -23,6 +23,8 @@ def is_sound(rule: Rule) -> bool:
     gone, come, stays = changed_words(rule)
     if rule.language == "php" and (gone, come) == (set(), {"static"}):
         return getattr(rule.pattern[0], "kind", "") in CLOSURES
+    if rule.language == "go" and gone == {"_"}:
+        return not come and getattr(rule.pattern[0], "kind", "") == "parameter_declaration"
     if rule.language == "python" and "except" in stays:
         return (gone, come) == (set(), {"as"})
     signs = list(items(rule.pattern))
@@ -59,13 +61,20 @@ def _is_of_receiver(rule: Rule) -> bool:
 
 
 def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
-    """Return a reason if another keyword would mean another thing at a place."""
+    """Return a reason if another keyword would mean another thing at a place, or a type gets arguments twice."""
     gone, come, _ = changed_words(rule)
+    if rule.in_annotation and _has_arguments(rule, match.nodes[0]):
+        return "it has arguments of its own here"
+    if rule.language == "go" and isinstance(rule.pattern[0], Leaf) and _is_key(match.nodes[0]):
+        return "it is the name of a field here"
     if traits_of(rule.language).is_script and come & {"const", "let"} and gone & {"let", "var"}:
         word = "var" if "var" in gone else "let"
         return _other_variable(word, "const" if "const" in come else "let", match.nodes[0], names_of(scopes.syntax))
     if "static" in come and rule.language == "php" and match.nodes[0].kind in CLOSURES:
         return "`$this` is used here" if any(leaf.text == "this" for leaf in match.nodes[0].leaves()) else None
+    if gone == {"_"} and rule.language == "go":
+        is_only = len([*inner_parent(match.nodes[0]).parts]) == 1 and len([*match.nodes[0].parts]) == 2
+        return None if is_only else "the other parameters have names"
     if ("public" in gone and traits_of(rule.language).hides) or "private" in come:
         return _overriding(match.nodes[0])
     if _has_words(rule) and (reason := _other_function(come, match, scopes)):
@@ -75,6 +84,22 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     if come & {"nullptr", "std"} and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
         return f"C, which has no `{min(come & {'nullptr', 'std'})}`, reads this file too"
     return None
+
+
+def _has_arguments(rule: Rule, node: Node) -> bool:
+    """Return whether an edit gives arguments to a type of Python that has some: `List` of `List[str]`."""
+    new, above = rule.template[0] if len(rule.template) == 1 else None, node.parent
+    is_given = isinstance(new, Branch) and new.kind == "subscript" and new.children[:1] == rule.pattern
+    return is_given and above is not None and above.kind == "subscript" and above.children[0] is node
+
+
+def _is_key(node: Node) -> bool:
+    """Return whether a name of Go is that of a field in a literal, and no key of a map."""
+    if node.parent is None or node.parent.kind != "literal_element" or not is_member(node):
+        return False
+    literal = next((above for above in node.ancestors() if above.kind == "composite_literal"), None)
+    kind = literal.child("type") if literal is not None else None
+    return kind is not None and kind.kind in ("type_identifier", "qualified_type", "generic_type")
 
 
 def _has_words(rule: Rule) -> bool:

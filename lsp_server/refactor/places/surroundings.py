@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from lsp_server.refactor.code.bindings import has_instance, is_scope
+from lsp_server.refactor.code.call import is_alone, uses_up
 from lsp_server.refactor.code.grammar import (
     around,
     is_access,
@@ -24,6 +25,7 @@ PLAIN_KIND = re.compile(
     r"^(primitive|predefined|integral|floating_point|boolean|void)_?\w*type(_specifier|_identifier)?$"
 )
 _CONDITION, _CONSTANT, _NO_ARGUMENT = "a condition", "the type of a constant", "no argument"
+_STATEMENT = "a statement of its own"
 _POSITIONS = {
     "deferred": re.compile(r"^(defer|go)_statement$"),
     "a bound of a type": re.compile(r"^(trait_bounds|where_predicate|type_bound|constraint)$"),
@@ -57,8 +59,8 @@ def needs_of(old: Sequence[Node], new: Sequence[Node], language: str, place: Nod
         if word == "?" and any(leaf.text == "try!" for node in old for leaf in node.leaves()):
             continue  # it returns too
         before, after = list(_own(old, kinds)), list(_own(new, kinds))
-        values = _values(after[0]) if word == "return" and after else ()
-        if len(after) > len(before) or (len(before) == len(after) == 1 and len(_values(before[0])) != len(values)):
+        values, known = (_values(side[0]) if word == "return" and side else () for side in (after, before))
+        if len(after) > len(before) or (len(before) == len(after) == 1 and len(known) != len(values)):
             function = function_around(place)
             needs.append(Need(word, _results(function, language) if function is not None else None, values))
     names = [{leaf.text for node in side for leaf in node.leaves()} for side in (old, new)]
@@ -292,11 +294,13 @@ def _is_in_loop(node: Node) -> bool:
 def position_of_example(old: Node, new: Sequence[Node]) -> str:
     """Return where the code of an example is, if that may matter: "deferred", "an attribute"; else "".
 
-    A value that the edit keeps may be put to the test there. What loses the arguments of its type takes them from what
-    it is assigned to, and an argument may be assigned to anything.
+    A value that the edit keeps may be put to the test there, or be a statement. What loses the arguments of its type
+    takes them from what it is assigned to, and an argument may be assigned to anything.
     """
     if any(same(old, one) for top in new for one in top.walk()) and _is_condition(old):
         return _CONDITION
+    if is_alone(old) and any(uses_up(one, old) for one in new):
+        return _STATEMENT
     if len(new) == 1 and _has_types(old) and _without_types(old) == _without_types(new[0]) and not _is_argument(old):
         return _NO_ARGUMENT
     tokens = [Counter(leaf.text for top in side for leaf in top.leaves()) for side in ((old,), new)]
@@ -329,6 +333,8 @@ def other_position(rule: Rule, node: Node) -> str:
     here = _position(node)
     if rule.position == _CONDITION:
         here = _CONDITION if _is_condition(node) else here
+    elif rule.position == _STATEMENT:
+        here = _STATEMENT if is_alone(node) else "a value"
     elif rule.position == _NO_ARGUMENT:
         here = "an argument" if _is_argument(node) else _NO_ARGUMENT
     elif rule.position == _CONSTANT:

@@ -4,9 +4,10 @@ import pytest
 from support.refactor_case import edit_of, reasons, sure_edit
 
 from lsp_server.languages.registry import language_for
+from lsp_server.refactor.edit.rewrite import rewrite
 from lsp_server.refactor.learn.example import Example, NoRule
 from lsp_server.refactor.learn.learn import learn
-from lsp_server.refactor.learn.notation import described
+from lsp_server.refactor.learn.notation import described, with_contexts
 
 
 @pytest.mark.parametrize(
@@ -148,3 +149,19 @@ def test_a_function_that_is_set_as_a_member_has_an_object(around: str) -> None:
     before = INSTANCES["javascript"][0].replace("CALL", "read_all")
     edit = sure_edit("javascript", text, (before, before.replace("read_all", "this.read_all")))
     assert edit.applied(text) == text.replace("read_all", "this.read_all")
+
+
+def test_a_type_gets_no_arguments_where_it_has_some() -> None:
+    before, text = "def f(a: t.IO): ...\n", "def g(b: t.IO, c: t.IO[str], d: m.Any[t.IO]): ...\n"
+    edit = edit_of("python", [(before, before.replace("t.IO", "t.IO[bytes]"))], text)
+    assert edit.applied(text) == "def g(b: t.IO[bytes], c: t.IO[str], d: m.Any[t.IO[bytes]]): ...\n"
+    assert reasons(edit) == ["it has arguments of its own here"]
+
+
+def test_a_field_without_a_name_is_no_use_of_its_type_in_a_literal_of_go() -> None:
+    known, before = language_for("go", ""), "package p\n\nvar a *Bag\n"
+    rules = with_contexts(learn([Example(before, before.replace("Bag", "q.Bag"))], known), known)
+    text = "package p\n\nvar b = &Box{Bag: Bag{}}\nvar c = map[int]int{Bag: 1}\n"
+    edit = rewrite(rules, "file", text, known)
+    assert edit.applied(text) == text.replace("Bag{", "q.Bag{").replace("Bag: 1", "q.Bag: 1")
+    assert reasons(edit) == ["it is the name of a field here"]

@@ -106,6 +106,21 @@ def test_await_goes_into_async_arrows_alone() -> None:
     assert reasons(done) == ["the edit adds `await`, and the function here is not async"]
 
 
+@pytest.mark.parametrize(
+    ("language", "before", "text"),
+    [
+        ("python", "async def f():\n    old(await g(a))\n", "old(b)\n"),
+        ("javascript", "async function f() { old(await g(a)); }\n", "old(b);\n"),
+        ("rust", "fn f() -> Result<A, B> { old(g(a)?); }\n", "fn h() { old(b); }\n"),
+        ("csharp", "class A { async Task F() { Old(await G(a)); } }\n", "class A { void H() { Old(b); } }\n"),
+    ],
+)
+def test_what_the_example_has_on_both_sides_asks_nothing_of_a_place(language: str, before: str, text: str) -> None:
+    after = before.replace("old(", "young(").replace("Old(", "Young(")
+    done = edit_of(language, [(before, after)], text)
+    assert done.applied(text) == text.replace("old(", "young(").replace("Old(", "Young(")
+
+
 def test_break_goes_into_loops_alone() -> None:
     example = "for x in y:\n    leave(1)\n"
     text = "for a in b:\n    leave(1)\nif c:\n    leave(1)\n"

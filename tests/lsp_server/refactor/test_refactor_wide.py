@@ -11,6 +11,7 @@ from lsp_server.refactor.learn.example import Example
 from lsp_server.refactor.learn.learn import learn
 from lsp_server.refactor.learn.notation import described
 from lsp_server.refactor.places.doubts import SURE, Beside
+from lsp_server.refactor.rules.rule import RuleSet
 
 KINDS = {
     "a qualifier": ("python", "import six\nx = six.text(1)\n", "six.", "", "import six\ny = six.items(2)\n"),
@@ -330,3 +331,30 @@ def test_where_a_member_may_have_moved_alone_the_others_are_wide(language: str) 
     edit = sure_edit(language, text, (before, before.replace(old, new)))
     assert edit.edits == ()
     assert [reason.partition(": ")[0] for reason in reasons(edit)] == ["wide"]
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "old", "new", "text"),
+    [
+        ("go", "package p\n\nvar a map[key]any\n", "[key]", "[any]", "package p\n\nvar b map[key]int\n"),
+        ("python", "a = b - c\n", "b -", "c -", "d = b - e\n"),
+        ("javascript", "a = b - c;\n", "b -", "c -", "d = b - e;\n"),
+        ("rust", "fn f() { a = b - c; }\n", "b -", "c -", "fn g() { d = b - e; }\n"),
+    ],
+)
+def test_what_takes_the_place_of_a_token_is_no_variable_of_the_widest_form(
+    language: str, before: str, old: str, new: str, text: str
+) -> None:
+    known = language_for(language, "")
+    (wide,) = learn([Example(before, before.replace(old, new))], known).wide
+    edit = rewrite(RuleSet(language, (), wide=(wide,)), "file", text, known, beside=Beside(wide="all"))
+    assert edit.applied(text) == text.replace(old, new)
+
+
+@pytest.mark.parametrize("receiver", ["A", "*A"])
+def test_a_receiver_of_go_needs_no_blank_name_and_parameters_do_beside_others(receiver: str) -> None:
+    before = f"package p\n\nfunc (_ {receiver}) f() {{}}\n"
+    text = "package p\n\nfunc (_ B) g() {}\n\nfunc (_ *C) h(_ D, e F, _, g H) {}\n\nfunc i(_, j K) {}\n"
+    edit = sure_edit("go", text, (before, before.replace("_ ", "")))
+    assert edit.applied(text) == text.replace("(_ B)", "(B)").replace("(_ *C)", "(*C)")
+    assert reasons(edit) == ["the other parameters have names"] * 3
