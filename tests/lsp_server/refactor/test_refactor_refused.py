@@ -148,3 +148,11 @@ def test_a_function_that_is_set_as_a_member_has_an_object(around: str) -> None:
     before = INSTANCES["javascript"][0].replace("CALL", "read_all")
     edit = sure_edit("javascript", text, (before, before.replace("read_all", "this.read_all")))
     assert edit.applied(text) == text.replace("read_all", "this.read_all")
+
+
+@pytest.mark.parametrize("place", ["Coin.Side a;", "Object a = Coin.class;", "Object a = new Coin.Side();"])
+def test_a_type_with_arguments_comes_only_where_one_can_be(place: str) -> None:
+    before, text = "class A { Coin a; }\n", f"class B {{ List<Coin> b; {place} }}\n"
+    edit = edit_of("java", [(before, before.replace("Coin", "Box<Gold>"))], text)
+    assert edit.applied(text) == text.replace("<Coin>", "<Box<Gold>>")
+    assert reasons(edit) == ["a type with arguments cannot be here"]
