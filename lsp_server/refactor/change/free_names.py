@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from lsp_server.refactor.change.generalise import Sides
-from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, declares, imports_of
+from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, declares, imports_of, package_import
 from lsp_server.refactor.code.grammar import SELF, is_access, is_callee, is_fixed_name, is_name, receiver_of
 from lsp_server.refactor.code.syntax import Node, Syntax
 from lsp_server.refactor.rules.pattern import Leaf, Pattern, items
@@ -20,9 +20,10 @@ def free_names(nodes: Sequence[Node], sides: Sides, scopes: Scopes) -> tuple[Nam
         if leaf.text in _NEVER_BOUND or not is_name(leaf) or is_fixed_name(leaf):
             continue
         binding = scopes.binding(leaf.text, leaf)
-        if binding != UNKNOWN or is_used_as_thing(leaf):
-            kind = "fragment" if binding == UNKNOWN and not scopes.has_imports else binding.kind
-            names.setdefault(leaf.text, Name(leaf.text, kind, binding.source))
+        own = package_import(leaf.text, scopes.syntax) if binding == UNKNOWN else None
+        if binding != UNKNOWN or own is not None or is_used_as_thing(leaf):
+            kind = "fragment" if binding == UNKNOWN and own is None and not scopes.has_imports else binding.kind
+            names.setdefault(leaf.text, Name(leaf.text, kind, own.source if own is not None else binding.source))
     return tuple(names.values())
 
 

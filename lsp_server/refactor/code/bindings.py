@@ -31,6 +31,8 @@ _STATIC = re.compile(
     r"^(field_declaration|static_initializer|property_declaration|public_field_definition|field_definition)$"
 )
 _HAS_METHODS = re.compile(r"class|^(impl|trait|struct|enum)_item$|^(trait|enum|interface)_declaration$")
+_PACKAGE = re.compile(r"^(package_(declaration|header|clause)|namespace_definition)$")
+_OF_PACKAGE = {"java": "import {}.{};", "php": "use {}\\{};", "kotlin": "import {}.{}", "scala": "import {}.{}"}
 _VERSION = re.compile(r"^v\d+$")
 _TABLES: "WeakKeyDictionary[Syntax, ImportTable]" = WeakKeyDictionary()
 
@@ -105,6 +107,16 @@ def import_edit(before: Syntax, after: Syntax) -> ImportEdit:
         if tag == "replace" and high - low == new_high - new_low:
             pairs += zip(old[low:high], new[new_low:new_high], strict=True)
     return ImportEdit(added, removed, tuple(pairs))
+
+
+def package_import(name: str, syntax: Syntax) -> Import | None:
+    """Return the import by which other packages know a class of a file's own package; None if it may have none."""
+    form = _OF_PACKAGE.get(syntax.language.id)
+    package = next((one for one in syntax.root.children if _PACKAGE.search(one.kind)), None)
+    if form is None or package is None or not name[:1].isupper():
+        return None
+    parts = [leaf.text for one in package.children if one.named and one.field != "body" for leaf in one.leaves()]
+    return Import(form.format("".join(parts), name), "", name, "text")
 
 
 def import_statements(root: Node) -> Iterator[Node]:

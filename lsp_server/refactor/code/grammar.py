@@ -44,7 +44,7 @@ _DEFINITION = re.compile(
 )
 _IMPORT = re.compile(
     r"^(import_statement|import_from_statement|future_import_statement|import_declaration|use_declaration"
-    r"|using_directive|preproc_include|import_header|namespace_use_declaration|import_list)$"
+    r"|using_directive|preproc_include|import_header|import|namespace_use_declaration|import_list)$"
 )
 _NOT_AN_EXPRESSION = re.compile(
     r"(statement|declaration|definition|_clause|clause$|_specifier|arguments|argument_list|parameters?$|_list$"
@@ -232,7 +232,7 @@ def is_definition(node: Node) -> bool:
 
 
 def is_import(node: Node) -> bool:
-    return _IMPORT.search(node.kind) is not None
+    return node.named and _IMPORT.search(node.kind) is not None
 
 
 def is_keyword_literal(node: Node) -> bool:

@@ -1,6 +1,6 @@
 """What an import binds, and how an edit changes imports."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
@@ -34,11 +34,19 @@ class Import:
 
 @attrs.frozen
 class ImportEdit:
-    """The imports that an example added and removed. `replaced` pairs those of which one took the other's line."""
+    """The imports that an example added and removed. `replaced` pairs those of which one took the other's line.
+
+    Where a file has the first of a pair that `follows`, the second goes along with the edit.
+    """
 
     added: tuple[Import, ...] = ()
     removed: tuple[Import, ...] = ()
     replaced: tuple[tuple[Import, Import], ...] = ()
+    follows: tuple[tuple[Import, Import], ...] = ()
+
+    def along(self, pairs: Iterable[tuple[Import, Import]]) -> "ImportEdit":
+        """Return the edit with pairs that follow it."""
+        return attrs.evolve(self, follows=tuple(dict.fromkeys(pairs)))
 
     def joined(self, other: "ImportEdit") -> "ImportEdit":
         """Return the edits of both."""

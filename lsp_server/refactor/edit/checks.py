@@ -4,14 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.code.bindings import (
-    BROUGHT,
-    UNKNOWN,
-    Binding,
-    Scopes,
-    origin,
-    same_origin,
-)
+from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Binding, Scopes, origin, package_import, same_origin
 from lsp_server.refactor.code.grammar import (
     POSTFIX,
     argument_name,
@@ -56,6 +49,7 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         _import_in_use(rule, node, scopes)
         or _imported_receiver(place.match, scopes)
         or _taken_name(rule, node, scopes, imports.added)
+        or _other_class(rule, node, scopes)
         or _missing_name(rule, node, scopes)
         or _argument_twice(place)
         or _more_arguments(place)
@@ -98,7 +92,8 @@ def _another_thing(name: Name, here: Binding, scopes: Scopes) -> str | None:
             return f"`{text}` is not imported here"
         if here.kind == "import" and not same_origin(here.source, name.source):
             return f"`{text}` is another import here"
-    if name.binding == "unknown" and here.kind in ("global", "import"):
+    is_same_class = here.kind == "import" and here.source == name.source
+    if name.binding == "unknown" and here.kind in ("global", "import") and not is_same_class:
         return f"`{text}` is {'defined in this file' if here.kind == 'global' else 'an import here'}"
     if name.binding in ("parameter", "local") and here.kind == "import":
         return f"`{text}` is an import here"
@@ -122,6 +117,18 @@ def _taken_name(rule: Rule, node: Node, scopes: Scopes, added: Sequence[Import])
         is_other = here.kind in ("parameter", "local", "global")
         if one.bound in new and (is_other or (here.kind == "import" and not same_origin(here.source, origin(one)))):
             return f"`{one.bound}`, which the edit imports, is something else here"
+    return None
+
+
+def _other_class(rule: Rule, node: Node, scopes: Scopes) -> str | None:
+    """Return a reason if a class of the example's package is another one at a place."""
+    for old, new in rule.follows:
+        here = scopes.binding(new.bound, node)
+        if here.kind == "import" and here.source != new.source:
+            return f"`{new.bound}`, which the edit uses, is another import here"
+        is_free = scopes.binding(old.bound, node) == UNKNOWN
+        if rule.language == "php" and is_free and package_import(old.bound, scopes.syntax) != old:
+            return f"`{old.bound}` is a class of another namespace here"
     return None
 
 

@@ -23,7 +23,10 @@ def import_edits(wanted: ImportEdit, before: Syntax, after: Syntax, newline: str
     table = imports_of(before)
     gone = [part for part in table.parts if part.what in wanted.removed and part.what.bound not in used]
     new = [one for one in wanted.added if one not in table.all and (one.bound in used or one.kind == "bare")]
-    return _Editor(before, table, newline, dict(wanted.replaced)).edits(gone, new)
+    follows = [(old, one) for old, one in wanted.follows if old in table.all and one.bound in used]
+    gone += [part for part in table.parts if part.what.bound not in used and part.what in dict(follows)]
+    new += [one for one in dict.fromkeys(one for _, one in follows) if one not in (*table.all, *new)]
+    return _Editor(before, table, newline, dict([*follows, *wanted.replaced])).edits(gone, new)
 
 
 def used_names(root: Node, scopes: Scopes) -> set[str]:

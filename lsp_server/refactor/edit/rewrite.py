@@ -140,9 +140,9 @@ class _Rewriting:
         done = [one for one in places if (one.match.start, one.match.end) not in self._left_out]
         if not done:
             return FileEdit(self._path, self._digest, left_out=self._omissions())
-        imports = self._rules.imports
+        imports = self._rules.imports.along(pair for place in done for pair in place.rule.follows)
         after = None
-        if imports.added or imports.removed:
+        if imports.added or imports.removed or imports.follows:
             after = parse(self._applied(edits).encode("utf-8", "surrogatepass"), self._syntax.language)
         if after is not None:
             edits = _with_imports(edits, import_edits(imports, self._syntax, after, self._source.newline))

@@ -133,7 +133,9 @@ def _surroundings(language: Language) -> Iterator[tuple[str, str]]:
 def _parsed(text: str, language: Language) -> Syntax:
     syntax = parse(text.encode("utf-8", "surrogatepass"), language)
     if syntax is None:
-        raise NoRule(f"no rule: {language.id} has no grammar here, or the example is nested too deeply or too long to parse")
+        raise NoRule(
+            f"no rule: {language.id} has no grammar here, or the example is too deep or takes too long to parse"
+        )
     return syntax
 
 

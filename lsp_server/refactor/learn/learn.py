@@ -11,9 +11,9 @@ from lsp_server.refactor.change.free_names import free_names, is_type_name, is_u
 from lsp_server.refactor.change.generalise import Sides, generalise, is_other_literal, is_prose
 from lsp_server.refactor.change.overrides import override_rules
 from lsp_server.refactor.change.variables import spread_value
-from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, import_edit, imports_of
+from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, import_edit, imports_of, package_import
 from lsp_server.refactor.code.grammar import is_name, root_level
-from lsp_server.refactor.code.imports import ImportEdit
+from lsp_server.refactor.code.imports import Import, ImportEdit
 from lsp_server.refactor.code.syntax import Node, Syntax, indent_unit
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.edit.checks import dropped_parameter, hidden_names
@@ -36,6 +36,7 @@ from lsp_server.refactor.rules.matching import Match, match_at, matches
 from lsp_server.refactor.rules.pattern import (
     ENOUGH,
     Hole,
+    Leaf,
     as_pattern,
     is_constant,
     items,
@@ -282,9 +283,18 @@ def _learn_sides(
         ),
         ending=changed_ending(change.before, before, change.after, after),
     )
+    rule = attrs.evolve(rule, follows=_follows(rule, before))
     unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _may_be_elsewhere(leaf, before))
     wide = _wide_rule(change, before, after, path) if has_widest else None
     return Learned(rule, sort_of(change, scopes), change.before if match is not None else (), unknown, wide)
+
+
+def _follows(rule: Rule, before: Syntax) -> tuple[tuple[Import, Import], ...]:
+    """Return the imports of classes of the example's package that an edit takes away, each with one that it brings."""
+    new = {leaf.text for leaf in items(rule.template) if isinstance(leaf, Leaf)}
+    gone = [name.text for name in rule.names if name.binding == "unknown" and name.text not in new]
+    pairs = [(package_import(one, before), package_import(other, before)) for one in gone for other in rule.unbound]
+    return tuple((one, other) for one, other in pairs if one is not None and other is not None)
 
 
 def _may_be_elsewhere(leaf: Node, syntax: Syntax) -> bool:

@@ -7,7 +7,7 @@ from lsp_server.refactor.change.libraries import is_whole
 from lsp_server.refactor.change.overrides import overrides_nothing
 from lsp_server.refactor.code.bindings import Scopes, is_function
 from lsp_server.refactor.code.declarations import Declaration, Names, inner_parent, is_member, is_set_again, names_of
-from lsp_server.refactor.code.grammar import SELF, is_string_content
+from lsp_server.refactor.code.grammar import SELF, is_access, is_string_content
 from lsp_server.refactor.code.syntax import Node
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.doubts import changed_words
@@ -16,6 +16,8 @@ from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, items, variabl
 from lsp_server.refactor.rules.rule import Rule
 
 CLOSURES = frozenset({"anonymous_function", "anonymous_function_creation_expression", "arrow_function"})
+_TYPES = re.compile(r"(type|template)_argument")
+_TYPE_ALONE = re.compile(r"^(class_literal|instanceof_expression)$")
 
 
 def is_sound(rule: Rule) -> bool:
@@ -77,6 +79,9 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
         return None if is_only else "the other parameters have names"
     if ("public" in gone and traits_of(rule.language).hides) or "private" in come:
         return _overriding(match.nodes[0])
+    above = match.nodes[0].parent
+    if above is not None and (is_access(above) or _TYPE_ALONE.search(above.kind)) and _gets_arguments(rule):
+        return "a type with arguments cannot be here"
     if _has_words(rule) and (reason := _other_function(come, match, scopes)):
         return reason
     if come == {"override"} and rule.language == "cpp":
@@ -100,6 +105,13 @@ def _is_key(node: Node) -> bool:
     literal = next((above for above in node.ancestors() if above.kind == "composite_literal"), None)
     kind = literal.child("type") if literal is not None else None
     return kind is not None and kind.kind in ("type_identifier", "qualified_type", "generic_type")
+
+
+def _gets_arguments(rule: Rule) -> bool:
+    """Return whether an edit makes the name of a type one with arguments: `Reply` becomes `Call<Reply>`."""
+    new = rule.template[0] if len(rule.template) == 1 else None
+    parts = new.children if isinstance(new, Branch) and isinstance(rule.pattern[0], Leaf) else ()
+    return any(isinstance(part, Branch) and _TYPES.search(part.kind) for part in parts)
 
 
 def _has_words(rule: Rule) -> bool:

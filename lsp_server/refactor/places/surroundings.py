@@ -341,11 +341,21 @@ def other_position(rule: Rule, node: Node) -> str:
         here = _CONSTANT if _is_of_constant(node) else here
     elif rule.position == _IN_INTERFACE:
         here = position_of_modifier(node) or here
-    if rule.position is None or (here == rule.position and here != "an attribute"):
+    if rule.position is None:
+        return ""
+    if len(rule.pattern) == 1 and isinstance(rule.pattern[0], Leaf) and (name := qualified_name(node)):
+        return f"it is a part of `{name}` here, which may be another type"
+    if here == rule.position and here != "an attribute":
         return ""
     if here == "an attribute":
         return "another declaration may not need it"
     return f"it is {here or 'elsewhere'} here, and {rule.position or 'elsewhere'} in the example"
+
+
+def qualified_name(node: Node) -> str:
+    """Return the whole name that a node is the last part of: `a.b.T` for `T`; "" if nothing is before it."""
+    above = node.parent if node.index else None
+    return "".join(leaf.text for leaf in above.leaves()) if above is not None and is_access(above) else ""
 
 
 def _position(node: Node) -> str:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import attrs
 
-from lsp_server.refactor.code.imports import ImportEdit
+from lsp_server.refactor.code.imports import Import, ImportEdit
 from lsp_server.refactor.rules.pattern import Branch, Leaf, Pattern
 
 
@@ -130,7 +130,8 @@ class Rule:
     widest form has for its variables there. `home` is the folder that two examples share, if they made a rule so wide
     that nothing else says what is meant; None if it is sure everywhere. `imports` says what a rule of imports does, ""
     for others. `rename` is the declaration whose name it changes, and then the places are its uses. `inserts` are the
-    statements that it adds, if it only does that.
+    statements that it adds, if it only does that. `follows` pairs the imports by which other packages know the classes
+    of the example's package that it takes away and brings.
     """
 
     language: str
@@ -167,6 +168,7 @@ class Rule:
     imports: ImportSort = ""
     rename: Rename | None = None
     inserts: Inserts | None = None
+    follows: tuple[tuple[Import, Import], ...] = ()
 
     @property
     def words(self) -> tuple[str, str]:

@@ -316,3 +316,22 @@ def test_a_method_that_overrides_another_one_stays_as_visible(language: str, old
     edit = sure_edit(language, text, *((one, one.replace(old, new)) for one in examples))
     assert edit.applied(text) == text.replace(f"{old}{types[1]}e", f"{new}{types[1]}e")
     assert reasons(edit) == ["it overrides a method, which is as visible as before"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "name"),
+    [
+        ("java", "class B { Coin a; bank.Coin b; }\n", "bank.Coin"),
+        ("cpp", "void g(Coin a, bank::Coin b);\n", "bank::Coin"),
+        ("rust", "fn g(a: Coin, b: bank::Coin) {}\n", "bank::Coin"),
+        ("typescript", "function g(a: Coin, b: bank.Coin) {}\n", "bank.Coin"),
+        ("go", "package p\n\nfunc g(a Coin, b bank.Coin) {}\n", "bank.Coin"),
+        ("scala", "class B { def g(a: Coin, b: bank.Coin): Int = 1 }\n", "bank.Coin"),
+        ("swift", "func g(a: Coin, b: Bank.Coin) {}\n", "Bank.Coin"),
+    ],
+)
+def test_a_type_with_a_qualifier_may_be_another_one(language: str, text: str, name: str) -> None:
+    before = text.replace(name, "Coin")
+    edit = sure_edit(language, text, (before, before.replace("Coin", "Note", 1)))
+    assert edit.applied(text) == text.replace("Coin", "Note", 1)
+    assert doubts(edit) == [f"it is a part of `{name}` here, which may be another type"]

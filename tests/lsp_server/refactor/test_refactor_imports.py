@@ -85,3 +85,30 @@ def test_a_new_import_comes_after_the_whole_line_before_it(rest: str) -> None:
 def test_an_example_of_imports_alone_is_not_called_equal() -> None:
     with pytest.raises(NoRule, match="only imports changed"):
         repeated("python", "import a\nf()\n", "import b\nf()\n", "")
+
+
+PACKAGES = {
+    "java": ("package a.b;\n\n", "import {};\n\n", "class A {{ void f() {{ {}.load(x); }} }}\n"),
+    "php": ("<?php\nnamespace a\\b;\n\n", "use {};\n\n", "class A {{ function f() {{ {}::load($x); }} }}\n"),
+    "kotlin": ("package a.b\n\n", "import {}\n\n", "fun f() {{ {}.load(x) }}\n"),
+    "scala": ("package a.b\n\n", "import {}\n\n", "class A {{ def f() = {}.load(x) }}\n"),
+}
+
+
+@pytest.mark.parametrize("language", PACKAGES)
+def test_another_package_imports_what_the_example_has_in_its_own(language: str) -> None:
+    head, used, code = PACKAGES[language]
+    example = head + code.format("Store"), head + code.format("Shelf")
+    dot = "\\" if language == "php" else "."
+    imported = [used.format(dot.join(one)) for one in (("a", "b", "Store"), ("z", "Store"), ("z", "Shelf"))]
+    heads = [head.replace("b", "c", 1) + more for more in (imported[0], imported[1], imported[2] + imported[0])]
+    texts = [each + code.format("Store") for each in heads]
+    edited = [repeated(language, *example, text) for text in texts]
+    assert edited == [texts[0].replace("Store", "Shelf"), *texts[1:]]
+    assert repeated(language, *example, example[0]) == example[1]
+
+
+def test_a_class_of_another_namespace_is_another_one_in_php() -> None:
+    head, _, code = PACKAGES["php"]
+    text = head.replace("b", "c", 1) + code.format("Store")
+    assert repeated("php", head + code.format("Store"), head + code.format("Shelf"), text) == text

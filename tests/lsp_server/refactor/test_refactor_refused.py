@@ -165,3 +165,11 @@ def test_a_field_without_a_name_is_no_use_of_its_type_in_a_literal_of_go() -> No
     edit = rewrite(rules, "file", text, known)
     assert edit.applied(text) == text.replace("Bag{", "q.Bag{").replace("Bag: 1", "q.Bag: 1")
     assert reasons(edit) == ["it is the name of a field here"]
+
+
+@pytest.mark.parametrize("place", ["Coin.Side a;", "Object a = Coin.class;", "Object a = new Coin.Side();"])
+def test_a_type_with_arguments_comes_only_where_one_can_be(place: str) -> None:
+    before, text = "class A { Coin a; }\n", f"class B {{ List<Coin> b; {place} }}\n"
+    edit = edit_of("java", [(before, before.replace("Coin", "Box<Gold>"))], text)
+    assert edit.applied(text) == text.replace("<Coin>", "<Box<Gold>>")
+    assert reasons(edit) == ["a type with arguments cannot be here"]
