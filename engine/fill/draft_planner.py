@@ -149,18 +149,18 @@ class DraftPlanner:
 
     def learn(self, canvas: Draft, remembered: Draft, written: Sequence[int]) -> None:
         """Count how much was right of what a canvas and the memory guessed where `written` was committed."""
-        remembered_right, judged = _judged(remembered.tokens, written)
+        remembered_right, judged = judge(remembered.tokens, written)
         claimed = sum(remembered.probabilities[:judged]) / self.trust
         self._remembered = KEPT * self._remembered + (1 - KEPT) * PRIOR * TRUST + remembered_right
         self._claimed = KEPT * self._claimed + (1 - KEPT) * PRIOR + claimed
-        right, judged = _judged(canvas.tokens[:MOST_MASKS], written)
+        right, judged = judge(canvas.tokens[:MOST_MASKS], written)
         self._right = KEPT * self._right + (1 - KEPT) * self._assumed
         self._guessed = KEPT * self._guessed + (1 - KEPT) * PRIOR
         self._right[:right] += 1
         self._guessed[:judged] += 1
 
 
-def _judged(guessed: Sequence[int], written: Sequence[int]) -> tuple[int, int]:
+def judge(guessed: Sequence[int], written: Sequence[int]) -> tuple[int, int]:
     """Return how many guesses are right before the first wrong one, and how many are known to be right or wrong."""
     pairs = list(zip(guessed, written, strict=False))
     right = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

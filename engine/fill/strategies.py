@@ -3,8 +3,9 @@
 A causal fill is written left to right: one token a pass, or by drafts that the next pass verifies.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import Protocol
 
 from engine.fill.denoise import Denoising, Revising, by_entropy, by_threshold
 from engine.fill.draft_planner import Draft, DraftPlan
@@ -35,6 +36,22 @@ class LeftToRight(BaseFilling):
         self.sources += self._stream.sources(self.tokens[known:], self.confidence[known:])
 
 
+class Guesser(Protocol):
+    """Another model that guesses how one hole goes on."""
+
+    def expect(self, written: Sequence[int], room: int) -> None:
+        """Take what `guess` will be asked for: at most `room` tokens after those written so far."""
+        ...
+
+    def guess(self) -> Draft:
+        """Return the tokens. All holes that expect a guess then get theirs."""
+        ...
+
+    def learn(self, guess: Draft, written: Sequence[int], ended: bool) -> None:
+        """Take what was written where the last guess was made, and whether the fill ended there."""
+        ...
+
+
 class DraftAndVerify(BaseFilling):
     """The answer of left to right in fewer passes: every pass verifies the last draft and denoises the next one.
 
@@ -46,21 +63,23 @@ class DraftAndVerify(BaseFilling):
     Canvas and memory compete for the next draft by their probabilities, and go on with each other's where they agree
     (DraftPlanner). After a rejected token the canvas is of no use, because it was guessed on top of the draft; then the
     memory alone drafts what follows the corrected token. The first pass verifies `FillTask.draft`, or what the memory
-    knows of the cursor.
+    knows of the cursor. A `guesser` takes the canvas's place, for a model without canvases.
     """
 
-    def __init__(self, model: StreamModel, task: FillTask) -> None:
+    def __init__(self, model: StreamModel, task: FillTask, guesser: Guesser | None = None) -> None:
         super().__init__(model, task)
+        self._guesser = guesser
         self._model, self._stream, self._context = model, Stream(model, task), task.context
         self._canvas, self._remembered = Draft(), Draft()
         """What canvas and memory guessed after the tokens committed so far."""
         self._refused, self._refused_at = Draft(), 0
         """What the last pass threw away of its draft, and where that began."""
+        self._planned: DraftPlan | None = None
         first = Draft(list(task.draft), [1.0] * len(task.draft))
         if first.tokens and self._writes_typed(first.tokens[0]):
-            self._plan = model.drafts.plan([first], self._room)
+            self._planned = model.drafts.plan([first], self._room)
         else:
-            self._plan = self._next_plan()
+            self._plan_later()
 
     @property
     def _room(self) -> int:
@@ -89,15 +108,31 @@ class DraftAndVerify(BaseFilling):
         self.sources += self._stream.sources(self.tokens[position:], self.confidence[position:])
         self._context.truncate(anchored + accepted)
         self._model.drafts.learn(self._canvas, self._remembered, self.tokens[position:])
-        self._canvas, self._plan = Draft(), DraftPlan()
+        if self._guesser is not None:
+            self._guesser.learn(self._canvas, self.tokens[position:], self.finish is not None)
+        self._canvas, self._planned = Draft(), DraftPlan()
         if self.finish is not None:
             return
         if accepted == len(draft) and not self.unwritten:
             self._canvas = self._guessed(predictions.part(verified, len(predictions)))
-        self._plan = self._next_plan()
+        self._plan_later()
+
+    def _plan_later(self) -> None:
+        self._planned = None
+        if self._guesser is not None:
+            self._guesser.expect(self.tokens, self._room)
+
+    @property
+    def _plan(self) -> DraftPlan:
+        """What the next pass reads. It is planned late, so that a guesser guesses for all holes of a batch at once."""
+        if self._planned is None:
+            self._planned = self._next_plan()
+        return self._planned
 
     def _next_plan(self) -> DraftPlan:
         """Return what the next pass reads, from what canvas and memory guess."""
+        if self._guesser is not None:
+            self._canvas = self._guesser.guess()
         planner, canvas = self._model.drafts, self._canvas
         self._remembered = remembered = self._recalled()
         joined = remembered.agreeing(canvas)
@@ -173,7 +208,7 @@ DEFAULT = FillStrategy("verify", choose_from=4)
 """The best on code of the judge and on HumanEval with the shipped weights: docs/embedded-model.md has the table."""
 
 
-def start_stream_fill(model: StreamModel, task: FillTask) -> Filling:
+def start_stream_fill(model: StreamModel, task: FillTask, guesser: Guesser | None = None) -> Filling:
     """Return a fill at its start."""
     match task.strategy.rule:
         case "threshold" if model.info.noise == "uniform":
@@ -181,7 +216,7 @@ def start_stream_fill(model: StreamModel, task: FillTask) -> Filling:
         case "left-to-right":
             return LeftToRight(model, task)
         case "verify":
-            return DraftAndVerify(model, task)
+            return DraftAndVerify(model, task, guesser)
         case "entropy":
             return Denoising(model, task, by_entropy)
         case "threshold" | "default":

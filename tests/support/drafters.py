@@ -6,8 +6,9 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer
 
+from engine.fill.strategies import DraftAndVerify
 from engine.models.left_to_right.drafting import Drafter, Unfinished
-from engine.models.left_to_right.torch_model import DraftedFilling, QwenFimModel
+from engine.models.left_to_right.torch_model import QwenFimModel
 from engine.models.load import load
 from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.messages import Fill
@@ -60,9 +61,11 @@ class Fool:
         self.name, self.tokenizer = "fool", tokenizer
         self._token, self._failure, self._token_bytes = token, failure, TokenBytes(tokenizer)
         self.asked: list[int] = []
+        self.together: list[int] = []
 
     def draft(self, holes: Sequence[Unfinished]) -> list[list[int]]:
         self.asked += [hole.length for hole in holes]
+        self.together.append(len(holes))
         if self._failure is not None:
             raise self._failure
         return [[self._token] * hole.length for hole in holes]
@@ -86,8 +89,8 @@ def endless(family: QwenFimModel) -> QwenFimModel:
     return family
 
 
-def run_through(family: QwenFimModel, fill: Fill) -> DraftedFilling:
+def run_through(family: QwenFimModel, fill: Fill) -> DraftAndVerify:
     """Fill a hole without a scheduler: the length of drafts would learn from its warm-up."""
     filling = run_to_end(family, started(family, fill))
-    assert isinstance(filling, DraftedFilling)
+    assert isinstance(filling, DraftAndVerify)
     return filling

@@ -1,12 +1,14 @@
 """Drafting: how long the next draft is, who writes it, and how it becomes tokens of the model that verifies it."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
+from weakref import WeakSet
 
 import attrs
 from tokenizers import Tokenizer
 
+from engine.fill.draft_planner import Draft, judge
 from engine.protocol.messages import HoleRequest
 
 START = 8
@@ -52,7 +54,9 @@ ROOM = 64
 
 @attrs.define(eq=False)
 class Unfinished:
-    """A hole with the `text` written in it so far. `length` is how many tokens of a draft are wanted.
+    """A hole with the `text` written in it so far.
+
+    length: how many tokens of a draft are wanted. drafted: the last draft.
 
     It is one object throughout a fill, so a drafter can keep what it has read under it.
     """
@@ -60,6 +64,7 @@ class Unfinished:
     request: HoleRequest
     text: str = ""
     length: int = 0
+    drafted: list[int] = attrs.field(factory=list)
 
     @property
     def moved(self) -> HoleRequest:
@@ -98,6 +103,7 @@ class Drafting:
         self.drafter: Drafter | None = drafter
         self.drafted = self.accepted = 0
         """Tokens so far."""
+        self.waiting = WeakSet[Unfinished]()
         self._tokenizer, self._length = tokenizer, DraftLength()
         self.same_tokens = _text_tokens(drafter.tokenizer) == _text_tokens(tokenizer)
 
@@ -131,6 +137,35 @@ class Drafting:
         self.drafted += drafted
         self.accepted += accepted
         self._length.learn(accepted)
+
+
+class HoleDrafts:
+    """Implements fill.strategies.Guesser: the drafts of one hole."""
+
+    def __init__(self, drafting: Drafting, hole: Unfinished, texts_of: Callable[[Sequence[int]], list[str]]) -> None:
+        self._drafting, self._hole, self._texts_of = drafting, hole, texts_of
+
+    def expect(self, written: Sequence[int], room: int) -> None:
+        hole, drafting = self._hole, self._drafting
+        hole.text = "".join(self._texts_of(written))
+        hole.length = min(room, drafting.next_length(hole.text))
+        drafting.waiting.add(hole)
+
+    def guess(self) -> Draft:
+        drafting = self._drafting
+        if self._hole in drafting.waiting:
+            holes = list(drafting.waiting)
+            drafting.waiting.clear()
+            for hole, drafted in zip(holes, drafting.draft(holes), strict=True):
+                hole.drafted = drafted
+        tokens = self._hole.drafted
+        return Draft(tokens, [1.0] * len(tokens))
+
+    def learn(self, guess: Draft, written: Sequence[int], ended: bool) -> None:
+        empty_and_right = ended and not guess.tokens  # an empty draft says that nothing follows
+        if self._hole.length and not empty_and_right:
+            self._drafting.learn(len(guess.tokens), judge(guess.tokens, written)[0])
+        self._hole.length = 0
 
 
 def _text_tokens(tokenizer: Tokenizer) -> dict[str, int]:

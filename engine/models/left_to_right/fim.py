@@ -5,9 +5,6 @@ from typing import Literal
 import attrs
 from tokenizers import Tokenizer
 
-from engine.errors import ModelError
-from engine.models.stock.checkpoint import NOTES, Checkpoint
-
 Order = Literal["suffix inside", "suffix last"]
 """The order of a prompt's parts: see prompt.py."""
 
@@ -37,9 +34,6 @@ SPELLINGS = (
     Spelling("<fim-prefix>", "<fim-suffix>", "<fim-middle>", "<reponame>", "<filename>"),
 )
 _ENDS = ("<|endoftext|>", "<|im_end|>", "<|fim_pad|>", "<fim_pad>", "<|end_of_text|>", "<|eot_id|>", "</s>")
-_QWEN_MARKS = QWEN.file, QWEN.repository, QWEN.prefix, QWEN.suffix, QWEN.middle
-_QWEN_ENDS = ("<|endoftext|>", "<|fim_pad|>", "<|im_end|>", *_QWEN_MARKS)
-"""The eos_token_ids of the infilling examples in Qwen2.5-Coder's repository."""
 
 
 @attrs.frozen
@@ -79,25 +73,3 @@ def specials_of(tokenizer: Tokenizer, end: int | None = None, begin: int | None 
             ends = tuple(dict.fromkeys((*ends, *others)))
             return Specials(ends, begin, FimTokens(prefix, suffix, middle, ends, repository, file, order))
     return Specials(ends, begin, None) if ends else None
-
-
-def fim_tokens_of(checkpoint: Checkpoint, tokenizer: Tokenizer) -> FimTokens:
-    """Return a checkpoint's special tokens. Raises ModelError if it has none for filling in the middle."""
-    prefix, suffix, middle = (tokenizer.token_to_id(text) for text in (QWEN.prefix, QWEN.suffix, QWEN.middle))
-    if prefix is None or suffix is None or middle is None:
-        raise ModelError(
-            f"the model in {checkpoint.folder} is a Qwen2 without a mask token and without {QWEN.prefix}, "
-            f"{QWEN.suffix} and {QWEN.middle}, so it cannot fill holes; use one that was trained for that, such as "
-            f"Qwen2.5-Coder, "
-            f'or set "family" in {NOTES} there'
-        )
-    named = [tokenizer.token_to_id(text) for text in _QWEN_ENDS]
-    configured = [_ids(source.get("eos_token_id")) for source in (checkpoint.config, checkpoint.generation)]
-    known = [number for number in named if number is not None] + [number for ids in configured for number in ids]
-    present = [number for number in known if tokenizer.id_to_token(number) is not None]
-    repository, file = tokenizer.token_to_id(QWEN.repository), tokenizer.token_to_id(QWEN.file)
-    return FimTokens(prefix, suffix, middle, tuple(dict.fromkeys(present)), repository, file)
-
-
-def _ids(configured: object) -> list[int]:
-    return [number for number in (configured if isinstance(configured, list) else [configured]) if type(number) is int]

@@ -2,10 +2,8 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import cached_property
 
 import attrs
-import numpy as np
 from tokenizers import Tokenizer
 
 from engine.errors import ModelError
@@ -14,12 +12,12 @@ from engine.fill.follows import FOLLOWS
 from engine.fill.interface import Context, Filling, FillTask, Layout, MemoryUse, Pass, expect_type
 from engine.fill.lines import Below
 from engine.fill.rewriting import RewriteLayout, Rewriting
-from engine.fill.sampler import PassResult, Predictions
+from engine.fill.sampler import PassResult
 from engine.fill.strategies import DEFAULT, start_stream_fill
 from engine.fill.stream import CanvasUse, StreamPass
 from engine.models.edit_formats import EDIT_FORMATS, EditPrompt, Mark
 from engine.models.embedded.adapter import AdapterKey
-from engine.models.embedded.layout import LONGEST, CompatibleTokens
+from engine.models.embedded.layout import LONGEST
 from engine.models.embedded.runner import Runner
 from engine.models.embedded.shape import Shape
 from engine.models.left_to_right.base import LeftToRightBase
@@ -65,16 +63,15 @@ class LeftToRightModel(LeftToRightBase):
         keep: what `keep` shall do, once. adapter_key: where torch runs it, or an adapter came with it.
         """
         self._edits = next((row for row in EDIT_FORMATS if row.name == info.edits), None)
-        super().__init__(info, tokenizer, token_bytes, threads)
+        super().__init__(info, tokenizer, token_bytes, specials.ends, threads)
         self.runner = runner
         self.specials, self._capacity, self._keep = specials, shape.positions, keep
-        self.adapter_key, self.end = adapter_key, specials.ends[0]
+        self.adapter_key = adapter_key
         # An adapter's mask comes after the tokens. Without one warm-up alone asks for a mask, and any token will do.
         self.mask = shape.vocabulary if canvas_tokens else self.end
         self.default, self.canvas_use = DEFAULT, CanvasUse()
         self.canvas_tokens, self.drafts = canvas_tokens, DraftPlanner(canvas_tokens, right=CANVAS_RIGHT)
         self.memory_use: MemoryUse = "mixture" if specials.fim is None else "both"
-        self._ends = np.array(specials.ends, np.int64)
         # 150,000 tokens are sorted while the warm-up's passes run, which need no interpreter.
         threading.Thread(target=lambda: self._compatible, daemon=True).start()
         self._prompt = (
@@ -171,23 +168,11 @@ class LeftToRightModel(LeftToRightBase):
             item.context.tokens += item.append
         return [PassResult(self._with_one_end(each)) for each in predicted]
 
-    def _with_one_end(self, predictions: Predictions) -> Predictions:
-        """Return predictions in which each token that ends a fill is `end`."""
-        ended = np.isin(predictions.tokens, self._ends)
-        return attrs.evolve(predictions, tokens=np.where(ended, self.end, predictions.tokens))
-
     def keep(self) -> None:
         """Implements fill.interface.Keeps."""
         keep, self._keep = self._keep, None
         if keep is not None:
             keep()
-
-    @cached_property
-    def _compatible(self) -> CompatibleTokens:
-        return CompatibleTokens(self._token_bytes.bytes)
-
-    def compatible_tokens(self, typed: bytes) -> list[int]:
-        return self._compatible.of(typed)
 
 
 def unfinished(tokenizer: Tokenizer, prefix: str) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import attrs
 import torch
+from tokenizers import Tokenizer
 
 from engine.errors import ModelError
 from engine.fill.interface import Model
@@ -13,8 +14,9 @@ from engine.library.resolve import folder_of, known_model
 from engine.library.store import EMBEDDED
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.left_to_right.drafters import MaskedDrafter, StreamDrafter
-from engine.models.left_to_right.drafting import LONGEST, Drafter
-from engine.models.left_to_right.fim import fim_tokens_of
+from engine.models.left_to_right.drafting import Drafter
+from engine.models.left_to_right.fim import QWEN, FimTokens
+from engine.models.left_to_right.load import folder_specials
 from engine.models.left_to_right.torch_model import CausalNetwork, QwenFimModel
 from engine.models.masked.families import OPEN_DCODER, QWEN_FIM, reads_left_to_right
 from engine.models.masked.model import MaskedModel
@@ -59,6 +61,17 @@ _QWEN2 = attrs.evolve(OPEN_DCODER, name=QWEN_FIM)
 """Open-dCoder is the same network with more training, so its tensors have the same names."""
 
 
+def _fim_tokens(checkpoint: Checkpoint, tokenizer: Tokenizer) -> FimTokens:
+    """Return a checkpoint's special tokens. Raises ModelError if it has none for filling in the middle."""
+    if (found := folder_specials(checkpoint, tokenizer).fim) is not None:
+        return found
+    raise ModelError(
+        f"the model in {checkpoint.folder} is a Qwen2 without a mask token and without {QWEN.prefix}, {QWEN.suffix} "
+        f"and {QWEN.middle}, so it cannot fill holes; use one that was trained for that, such as Qwen2.5-Coder, "
+        f'or set "family" in {NOTES} there'
+    )
+
+
 def load(
     checkpoint: Checkpoint,
     threads: int,
@@ -74,7 +87,7 @@ def load(
             f"model_type {model_type!r} and not {' or '.join(_QWEN2.model_types)}"
         )
     tokenizer = tokenizer_of(checkpoint)
-    special_tokens = fim_tokens_of(checkpoint, tokenizer)
+    special_tokens = _fim_tokens(checkpoint, tokenizer)
     choice = choose(weight_files(folder), precision, device)
     stock = stock_network(checkpoint, _QWEN2, device, choice.dtype, choice.precision)
     network = CausalNetwork(stock)
@@ -89,7 +102,7 @@ def load(
         licence=notes.licence or (_QWEN2.licence if known is None else known.licence),
         parameters=network.parameters,
         context_tokens=window,
-        canvas_tokens=LONGEST,
+        canvas_tokens=0,
         noise="none",
         device=device.type,
         dtype=choice.name,

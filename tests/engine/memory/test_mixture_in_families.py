@@ -16,10 +16,11 @@ from support.masked_checkpoints import save_checkpoint
 from engine.errors import ModelError
 from engine.fill.interface import Bounds, Filling, FillStrategy, FillTask, Model
 from engine.fill.sampler import Query, Sampler
+from engine.fill.stream import StreamPass
 from engine.memory.mixture import MixedMemory
 from engine.memory.workspace import EngineMemories, WorkspaceMemories
 from engine.models.left_to_right.drafting import Drafting
-from engine.models.left_to_right.torch_model import DraftedPass, QwenFimModel
+from engine.models.left_to_right.torch_model import QwenFimModel
 from engine.models.load import load
 from engine.models.masked.model import MaskedModel
 from engine.models.masked.rows import MaskedPass
@@ -105,14 +106,13 @@ def test_a_strong_run_gets_the_share_that_the_mixture_gives_it(model: Model, mem
     assert filling.answer().confidence[0] == pytest.approx(expected, abs=1e-4)
 
 
-def naming(filling: Filling, token: int) -> MaskedPass | DraftedPass:
+def naming(filling: Filling, token: int) -> MaskedPass | StreamPass:
     """Return the fill's next pass, asking for the probability of a token at its first row."""
     item = filling.next_pass()
     query = Query(1, named=np.full((len(item.wanted), 1), token))
     if isinstance(item, MaskedPass):
         return attrs.evolve(item, query=query)
-    assert isinstance(item, DraftedPass)
-    item.unfinished.length = 0
+    assert isinstance(item, StreamPass)
     return attrs.evolve(item, query=query)
 
 

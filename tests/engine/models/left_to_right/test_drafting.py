@@ -10,6 +10,7 @@ import attrs
 import pytest
 from scheduler_client import answer
 from support.drafters import Fool, Prophet, endless, fim_family, run_through, with_drafter
+from support.fill_tasks import started
 from support.fim_checkpoints import SPECIAL_TOKENS, FimCheckpoint
 from support.masked_checkpoints import save_checkpoint
 
@@ -178,6 +179,16 @@ def test_wrong_drafts_change_no_fill_and_drafting_soon_pauses(
     asked = len(fool.asked)
     assert sum(run_through(foolish, hole).steps for hole in HOLES) == 24 * len(HOLES)
     assert len(fool.asked) - asked <= 3
+
+
+def test_holes_of_a_batch_are_drafted_in_one_pass(plain: tuple[FimCheckpoint, QwenFimModel]) -> None:
+    fool = Fool(7, plain[1].tokenizer)
+    model = with_drafter(plain[1], fool)
+    fillings = [started(model, hole) for hole in HOLES]
+    for _ in range(2):
+        for filling, result in zip(fillings, model.run([each.next_pass() for each in fillings]), strict=True):
+            filling.absorb(result, 1 << 20)
+    assert fool.together == [len(HOLES)] * 2
 
 
 async def test_a_drafter_that_fails_is_dropped_and_the_hole_is_filled(
