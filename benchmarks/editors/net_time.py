@@ -41,10 +41,10 @@ from benchmarks.editors.net_time_figures import NONE, PACE, WORDS, Tallies, net_
 from benchmarks.editors.net_time_person import Person, Tally, Tool
 from benchmarks.editors.net_time_tools import KEYMAPS, InNeovim, Paper, Replayed, Words
 from benchmarks.quality.prices import recorded
+from benchmarks.quality.typing_tasks import TypingTask, places
 from engine.corpus import corpus
 from engine.corpus.languages import File
 from engine.errors import MidspanError
-from engine.evaluation.keystrokes import TypingTask, places
 from engine.models.load import load
 from lsp_server.settings import GATES, Settings
 

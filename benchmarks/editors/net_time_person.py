@@ -15,7 +15,8 @@ from typing import Literal, Protocol
 import attrs
 
 from benchmarks.editors.minutes_typing import WITHIN_WORD, pause
-from engine.evaluation.keystrokes import Screen, TypingTask, is_start, keys, next_key, offered, press
+from benchmarks.quality.typing_tasks import Screen, TypingTask, offered, press
+from engine.evaluation.keystrokes import is_start, keys, next_key
 from engine.protocol.confidence import FEWEST_CHARACTERS
 
 Part = Literal["all", "line", "word"]

@@ -11,8 +11,8 @@ from benchmarks.editors.minutes_typing import check
 from benchmarks.editors.neovim_editor import Neovim
 from benchmarks.editors.net_time_person import PART, Part, Seen
 from benchmarks.quality.prices import Recorded
+from benchmarks.quality.typing_tasks import TypingTask
 from benchmarks.quality.typists import WordCompletion
-from engine.evaluation.keystrokes import TypingTask
 from engine.protocol.confidence import Price
 from engine.protocol.messages import Filled, ModelInfo
 from lsp_server.settings import Settings

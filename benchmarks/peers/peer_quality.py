@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import attrs
 
 from benchmarks.quality.quality import in_workspaces
+from benchmarks.quality.typing_tasks import Suggest, TypingTask, places
 from benchmarks.quality.typing_ways import RUNS, WORDS, type_all
 from benchmarks.quality.typists import RunCompletion, WordCompletion
 from engine.corpus.languages import File
-from engine.evaluation.keystrokes import Suggest, TypingTask, places
 from engine.evaluation.measure import Workspaces, measure
 from engine.evaluation.rows import Task, held_out
 from engine.evaluation.summary import summarize

@@ -7,9 +7,10 @@ import attrs
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from engine.evaluation.keystrokes import Inserted, Typing
+from benchmarks.quality.suffix import suffix_gains
+from benchmarks.quality.typing_tasks import Inserted, Typing
 from engine.evaluation.rows import DENOISE, TWIN, VERIFY, Row
-from engine.evaluation.summary import Summary, accepted_an_iteration, speeds, suffix_gains, summarize
+from engine.evaluation.summary import Summary, accepted_an_iteration, speeds, summarize
 from engine.fill.strategies import DEFAULT
 
 REST_OF_LINE = "rest of line"

@@ -23,8 +23,8 @@ from rich.table import Table
 
 from benchmarks.quality.figures import OTHERS
 from benchmarks.quality.quality import Judges
+from benchmarks.quality.typing_tasks import TypingTask, insertions
 from engine.corpus import corpus
-from engine.evaluation.keystrokes import TypingTask, insertions
 from engine.evaluation.measure import Workspaces
 from engine.fill.stream import StreamModel
 from engine.models import load as registry

@@ -19,10 +19,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.quality.figures import typing_cells, typing_columns
+from benchmarks.quality.typing_tasks import places
 from benchmarks.quality.typing_ways import MEMORIES, RUNS, WORDS, type_all
 from engine.corpus import corpus
 from engine.errors import MidspanError
-from engine.evaluation.keystrokes import places
 from engine.evaluation.measure import Workspaces
 from engine.models.load import load
 from engine.protocol.confidence import GLANCE, Price

@@ -26,9 +26,10 @@ from rich.table import Table
 
 from benchmarks.quality.figures import typing_cells, typing_columns
 from benchmarks.quality.suggester import Suggester
+from benchmarks.quality.typing_tasks import TypingTask, places, tally, type_place
 from engine.corpus import corpus
 from engine.errors import MidspanError
-from engine.evaluation.keystrokes import TypingTask, next_key, places, tally, type_place
+from engine.evaluation.keystrokes import next_key
 from engine.evaluation.measure import Workspaces
 from engine.models.load import load
 from engine.protocol.confidence import Price

@@ -21,6 +21,8 @@ import typer
 
 from benchmarks.common.machine import Machine, this_machine
 from benchmarks.quality.figures import OTHERS, REST_OF_LINE, Figure, figure_table, figures, typing_table
+from benchmarks.quality.suffix import SuffixGain, suffix_gains, suffix_table, without_suffix
+from benchmarks.quality.typing_tasks import Inserted, Typing, TypingTask, insertions, places
 from benchmarks.quality.typing_ways import MEMORIES, RUNS, WORDS, Typed, insert_all, type_all
 from engine.cli.console import PlainConsole
 from engine.corpus import corpus
@@ -36,32 +38,10 @@ from engine.evaluation.calibration import (
     gate_table,
     judged_fills,
 )
-from engine.evaluation.keystrokes import Inserted, Typing, TypingTask, insertions, places
 from engine.evaluation.measure import Workspaces, measure
-from engine.evaluation.rows import (
-    DENOISE,
-    TWIN,
-    VERIFY,
-    Row,
-    Task,
-    held_out,
-    strategies_of,
-    without_suffix,
-    write_rows,
-)
+from engine.evaluation.rows import DENOISE, TWIN, VERIFY, Row, Task, held_out, strategies_of, write_rows
 from engine.evaluation.sandbox import isolation
-from engine.evaluation.summary import (
-    Speed,
-    SuffixGain,
-    Summary,
-    calibration_table,
-    fill_tables,
-    speed_table,
-    speeds,
-    suffix_gains,
-    suffix_table,
-    summarize,
-)
+from engine.evaluation.summary import Speed, Summary, calibration_table, fill_tables, speed_table, speeds, summarize
 from engine.fill.interface import Model
 from engine.fill.strategies import DEFAULT
 from engine.fill.stream import StreamModel

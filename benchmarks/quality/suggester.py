@@ -8,8 +8,8 @@ show the same.
 import attrs
 from lsprotocol import types
 
+from benchmarks.quality.typing_tasks import Screen, TypingTask
 from engine.evaluation.calibration import Judged
-from engine.evaluation.keystrokes import Screen, TypingTask
 from engine.protocol.confidence import FREE
 from engine.protocol.messages import Fill, Filled, ModelInfo
 from engine.schedule.scheduler import Scheduler

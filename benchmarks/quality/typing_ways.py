@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 import attrs
 
 from benchmarks.quality.suggester import Suggester
+from benchmarks.quality.typing_tasks import Inserted, Suggest, Typing, TypingTask, insert, tally, type_place
 from benchmarks.quality.typists import RunCompletion, WordCompletion
 from engine.evaluation.calibration import Judged
-from engine.evaluation.keystrokes import Inserted, Suggest, Typing, TypingTask, insert, tally, type_place
 from engine.evaluation.measure import Workspaces
 from engine.fill.interface import Model
 from engine.protocol.confidence import Price

@@ -5,7 +5,7 @@ from collections import Counter
 
 import attrs
 
-from engine.evaluation.keystrokes import Screen, TypingTask
+from benchmarks.quality.typing_tasks import Screen, TypingTask
 from engine.evaluation.measure import Workspaces
 from engine.memory.mixture import MixedMemory
 from engine.protocol.confidence import FEWEST_CHARACTERS, Price

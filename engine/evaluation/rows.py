@@ -95,11 +95,6 @@ def held_out(files: list[File], language: str, kind: str, count: int, seed: int 
     return tasks
 
 
-def without_suffix(tasks: list[Task]) -> list[Task]:
-    """Return the tasks that have code after the hole, to be filled without it."""
-    return [attrs.evolve(task, seen="above only") for task in tasks if task.hole.suffix.strip()]
-
-
 TWIN = FillStrategy("left-to-right")
 """The same weights, one token a pass: every other strategy is compared with it."""
 VERIFY = FillStrategy("verify")

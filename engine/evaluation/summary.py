@@ -1,4 +1,4 @@
-"""Means over rows: by language, kind and strategy, by length of the fill, with and without the suffix; in tables."""
+"""Means over rows: by language, kind and strategy, and by length of the fill; in tables."""
 
 import statistics
 from collections.abc import Iterable, Sequence
@@ -127,34 +127,6 @@ def same_as_twin(rows: Iterable[Row]) -> tuple[int, int]:
     return sum(text == texts.get((TWIN.name, hole)) for hole, text in verified), len(verified)
 
 
-@attrs.frozen
-class SuffixGain:
-    """Exact matches of the same holes with the code after the cursor and without; `ratio` is None if both are 0."""
-
-    strategy: str
-    kind: str
-    holes: int
-    exact_with: float
-    exact_without: float
-    ratio: float | None
-
-
-def suffix_gains(rows: Sequence[Row]) -> list[SuffixGain]:
-    """Return a gain for each strategy and kind whose holes were filled both with and without their suffix."""
-    without = {(row.strategy, row.hole): row for row in rows if row.seen == "above only"}
-    both = {(row.strategy, row.hole): row for row in rows if row.seen == "both sides"}
-    groups: dict[tuple[str, str], list[tuple[Row, Row]]] = {}
-    for key, row in without.items():
-        if key in both:
-            groups.setdefault((row.strategy, row.kind), []).append((both[key], row))
-    gains = []
-    for (strategy, kind), pairs in groups.items():
-        seen, blind = share(row.exact for row, _ in pairs), share(row.exact for _, row in pairs)
-        ratio = round(seen / blind, 2) if blind else None
-        gains.append(SuffixGain(strategy, kind, len(pairs), seen, blind, ratio))
-    return gains
-
-
 _CAPTION_WIDTH = 76
 
 
@@ -170,7 +142,7 @@ def fill_tables(summaries: Sequence[Summary]) -> list[Table]:
         timed, run = any(summary.ms for summary in rows), any(summary.passed is not None for summary in rows)
         headings = ["strategy", "exact", "1st line", "similar", "valid", "tokens", "passes"]
         headings += ["pass@1"] * run + ["ms", "median"] * timed
-        table = _table(f"{language}, {kind}, {max(summary.holes for summary in rows)} holes", headings)
+        table = plain_table(f"{language}, {kind}, {max(summary.holes for summary in rows)} holes", headings)
         for summary in rows:
             cells = [
                 summary.strategy,
@@ -188,7 +160,7 @@ def fill_tables(summaries: Sequence[Summary]) -> list[Table]:
 
 def calibration_table(judged: Sequence[Judged], title: str) -> Table:
     """Return the share of right fills by confidence; the caption names the gate that the data suggest."""
-    table = _table(title, ["confidence", "fills", "mean", "right"])
+    table = plain_table(title, ["confidence", "fills", "mean", "right"])
     table.min_width = _CAPTION_WIDTH
     for each in reliability(judged):
         table.add_row(f"{each.low:.1f}-{each.high:.1f}", str(each.count), f"{each.confidence:.2f}", percent(each.right))
@@ -204,25 +176,17 @@ def calibration_table(judged: Sequence[Judged], title: str) -> Table:
 
 def speed_table(speeds: Sequence[Speed]) -> Table:
     """Return milliseconds next to those of left to right, by the length of its answer."""
-    table = _table("Against left to right, by its tokens", ["tokens", "strategy", "holes", "ms", "twin ms", "speed"])
+    table = plain_table(
+        "Against left to right, by its tokens", ["tokens", "strategy", "holes", "ms", "twin ms", "speed"]
+    )
     for speed in speeds:
         cells = (f"{speed.ms:.1f}", f"{speed.twin_ms:.1f}", f"{speed.speedup:.2f}x")
         table.add_row(speed.bucket, speed.strategy, str(speed.holes), *cells)
     return table
 
 
-def suffix_table(gains: Sequence[SuffixGain]) -> Table:
-    """Return exact match with the suffix and without."""
-    table = _table("What the code after the cursor is worth", ["kind", "strategy", "holes", "with", "without", "ratio"])
-    for gain in gains:
-        ratio = "-" if gain.ratio is None else f"{gain.ratio:.2f}x"
-        table.add_row(
-            gain.kind, gain.strategy, str(gain.holes), percent(gain.exact_with), percent(gain.exact_without), ratio
-        )
-    return table
-
-
-def _table(title: str, headings: Sequence[str]) -> Table:
+def plain_table(title: str, headings: Sequence[str]) -> Table:
+    """Return an empty table; all columns but the first are numbers."""
     table = Table(*headings, title=title, box=SIMPLE_HEAD, title_justify="left", pad_edge=False, padding=(0, 0, 0, 1))
     for column in table.columns:
         column.justify, column.no_wrap = "right", True

@@ -13,7 +13,8 @@ from neovim import PROGRAM, ROOT
 from benchmarks.editors.net_time_person import Pace, Part, Person, Seen, Tally
 from benchmarks.editors.net_time_tools import Paper, Replayed, Words
 from benchmarks.quality.prices import record, recorded
-from engine.evaluation.keystrokes import TypingTask, keys
+from benchmarks.quality.typing_tasks import TypingTask
+from engine.evaluation.keystrokes import keys
 from engine.models.load import load
 from engine.protocol.confidence import FREE
 from engine.schedule.scheduler import Scheduler

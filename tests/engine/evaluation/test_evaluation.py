@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.sources import source_paths
 
+from benchmarks.quality.suffix import suffix_gains, without_suffix
 from engine.corpus.corpus import File
 from engine.corpus.holes import KINDS, TrainingHole
 from engine.corpus.languages import LANGUAGES
@@ -26,10 +27,9 @@ from engine.evaluation.rows import (
     extent_of,
     held_out,
     read_rows,
-    without_suffix,
     write_rows,
 )
-from engine.evaluation.summary import accepted_an_iteration, speeds, suffix_gains, summarize
+from engine.evaluation.summary import accepted_an_iteration, speeds, summarize
 from engine.fill.interface import FillStrategy, Model
 from engine.models.load import load
 

@@ -12,9 +12,7 @@ import pytest
 from support.sources import source_paths
 from typer.testing import CliRunner
 
-from engine.corpus.corpus import File
-from engine.evaluation.calibration import Judged, calibration_error, gate_for, gate_table, reliability
-from engine.evaluation.keystrokes import (
+from benchmarks.quality.typing_tasks import (
     Inserted,
     Screen,
     Stroke,
@@ -25,13 +23,14 @@ from engine.evaluation.keystrokes import (
     insert,
     insertions,
     is_hopeless,
-    is_start,
-    keys,
     places,
     press,
     tally,
     type_place,
 )
+from engine.corpus.corpus import File
+from engine.evaluation.calibration import Judged, calibration_error, gate_for, gate_table, reliability
+from engine.evaluation.keystrokes import is_start, keys
 from engine.evaluation.rows import STRATEGIES, read_rows
 from engine.protocol.confidence import FEWEST_CHARACTERS, GLANCE, WRONG
 from engine.training.cli import app

@@ -1,7 +1,7 @@
 """Which names of a task are obvious, and when they count as shown."""
 
-from engine.evaluation.keystrokes import Screen, TypingTask, tally, type_place
-from engine.evaluation.obvious import ObviousName, obvious_names
+from benchmarks.quality.obvious import ObviousName, obvious_names
+from benchmarks.quality.typing_tasks import Screen, TypingTask, tally, type_place
 
 _ABOVE = "response = get()\nrespond = 1\nseconds = total_time\n"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from benchmarks.quality.prices import Recorded, record, recorded
 from benchmarks.quality.suggester import Suggester
-from engine.evaluation.keystrokes import TypingTask, type_place
+from benchmarks.quality.typing_tasks import TypingTask, type_place
 from engine.models.load import load
 from engine.protocol.confidence import FREE
 from engine.schedule.scheduler import Scheduler

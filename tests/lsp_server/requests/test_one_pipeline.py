@@ -10,7 +10,7 @@ from lsprotocol import types
 from support.lsp_editor import Editor, engine_home
 
 from benchmarks.quality.suggester import Suggester
-from engine.evaluation.keystrokes import TypingTask
+from benchmarks.quality.typing_tasks import TypingTask
 from engine.fill.interface import Model
 from engine.models.load import load
 from engine.schedule.scheduler import Scheduler
