@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import attrs
 import torch
@@ -15,13 +14,12 @@ from engine.fill.interface import Filling, FillStrategy, FillTask, MemoryUse, Pa
 from engine.fill.sampler import PassResult
 from engine.fill.strategies import start_stream_fill
 from engine.fill.stream import CanvasUse, StreamPass
-from engine.models.cuda_graphs.graphs import synchronize
 from engine.models.left_to_right.base import LeftToRightBase
 from engine.models.left_to_right.drafting import Drafter, Drafting, HoleDrafts, Unfinished
 from engine.models.left_to_right.fim import FimTokens
 from engine.models.left_to_right.prompt import FimPrompt, PromptLayout
 from engine.models.predict import predict
-from engine.models.stock.attention import CausalRows, KeyValues, after_attention, attend, before_attention
+from engine.models.stock.attention import CausalRows, KeyValues, StockLayers, attend
 from engine.models.stock.token_bytes import TokenBytes
 from engine.protocol.messages import Fill, HoleRequest, ModelInfo
 
@@ -39,23 +37,11 @@ class _Segment:
     causal: CausalRows
 
 
-class CausalNetwork:
-    """Rows of all holes share the matrix products. Each hole has its own attention, so nothing is padded."""
-
-    def __init__(self, stock: Any) -> None:
-        self._trunk, self._head = stock.model, stock.lm_head
-        self._layers: Sequence[Any] = stock.model.layers
-        self._key_heads, self._head_width = stock.config.num_key_value_heads, self._layers[0].self_attn.head_dim
-        weight: Tensor = stock.model.embed_tokens.weight
-        self.vocabulary, self.device, self.dtype = weight.shape[0], weight.device, weight.dtype
-        self.parameters = sum(parameter.numel() for parameter in stock.parameters())
+class CausalNetwork(StockLayers):
+    """Each hole has its own attention."""
 
     def new_context(self) -> KeyValues:
-        return KeyValues(self._buffer(0))
-
-    def _buffer(self, capacity: int) -> Tensor:
-        size = (len(self._layers), 2, self._key_heads, capacity, self._head_width)
-        return torch.empty(size, dtype=self.dtype, device=self.device)
+        return KeyValues(self.buffer(0))
 
     @torch.inference_mode()
     def run(self, passes: Sequence[StreamPass]) -> list[Tensor]:
@@ -64,32 +50,25 @@ class CausalNetwork:
         A canvas has its rows read causally too; only the timing of passes has one here.
         """
         segments = [self._segment(each) for each in passes]
-        rows = self._trunk.embed_tokens(
-            self._integers([token for each in passes for token in (*each.append, *each.canvas)])
+
+        def mix(layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
+            return self._mix(layer, segments, query, key, value, scale)
+
+        rows = self.layers(
+            self._integers([token for each in passes for token in (*each.append, *each.canvas)]),
+            self._integers([segment.start + row for segment in segments for row in range(segment.rows)]),
+            mix,
         )
-        positions = [segment.start + row for segment in segments for row in range(segment.rows)]
-        cosine, sine = (table[0][:, None] for table in self._trunk.rotary_emb(rows, self._integers(positions)[None]))
-        for index, layer in enumerate(self._layers):
-            query, key, value = before_attention(layer, rows, cosine, sine)
-            mixed = self._mix(index, segments, query, key, value, layer.self_attn.scaling)
-            rows = after_attention(layer, rows, mixed)
-        wanted: list[int] = []
-        start = 0
-        for each in passes:
-            wanted += [start + row for row in each.wanted]
-            start += each.rows
-        logits: Tensor = self._head(self._trunk.norm(rows[self._integers(wanted)])).float()
         for segment, each in zip(segments, passes, strict=True):
             segment.context.tokens += each.append
-        synchronize(self.device)
-        return list(torch.split(logits, [len(each.wanted) for each in passes]))
+        return self._wanted_logits(rows, passes, [0] * len(passes))
 
     def _segment(self, item: StreamPass) -> _Segment:
         """Make room for the rows of a pass in its context, and return where they go."""
         context, start = expect_type(item.context, KeyValues), len(item.context.tokens)
         stop = start + item.rows
         if stop > context.buffer.shape[3]:
-            grown = self._buffer(-(-stop // _GROWTH) * _GROWTH)
+            grown = self.buffer(-(-stop // _GROWTH) * _GROWTH)
             grown[:, :, :, :start] = context.buffer[:, :, :, :start]
             context.buffer = grown
         return _Segment(context, start, item.rows, CausalRows(start))
@@ -107,9 +86,6 @@ class CausalNetwork:
             mixed.append(attend(query[:, rows], keys[:, :stop], values[:, :stop], scale, segment.causal))
             first = rows.stop
         return torch.cat(mixed)
-
-    def _integers(self, numbers: list[int]) -> Tensor:
-        return torch.tensor(numbers, dtype=torch.long, device=self.device)
 
 
 class QwenFimModel(LeftToRightBase):

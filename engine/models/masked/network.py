@@ -8,7 +8,7 @@ not count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -29,27 +29,15 @@ from engine.models.cuda_graphs.slots import (
 from engine.models.embedded.numpy_pass import SLAB, Hole, HostPass, SlabContext
 from engine.models.embedded.shape import Floats, Shape, rope_angles
 from engine.models.masked.rows import MaskedPass, MiddleSegment, SurroundingCache, segments_of
-from engine.models.quantization.quantizer import count_parameters
-from engine.models.stock.attention import after_attention, attend, before_attention, rotate
-
-Mix = Callable[[int, Tensor, Tensor, Tensor, float], Tensor]
-"""Attention: from a layer's index, queries, keys and values [rows, heads, width] and a scale to mixed values."""
+from engine.models.stock.attention import StockLayers, after_attention, attend, before_attention, rotate
 
 
-class MaskedNetwork:
-    """Rows of all holes share the matrix products. Each middle has its own attention, so nothing is padded."""
+class MaskedNetwork(StockLayers):
+    """Each middle has its own attention."""
 
     def __init__(self, stock: Any) -> None:
-        self._trunk, self._head = stock.model, stock.lm_head
-        self._layers: Sequence[Any] = stock.model.layers
-        attention = self._layers[0].self_attn
-        self._head_width = attention.head_dim
-        self._key_heads = attention.k_proj.out_features // attention.head_dim
+        super().__init__(stock)
         self.slot_shapes = [LayerShape(self._key_heads, self._head_width)] * len(self._layers)
-        self.window: int = stock.config.max_position_embeddings
-        weight: Tensor = stock.model.embed_tokens.weight
-        self.vocabulary, self.device, self.dtype = weight.shape[0], weight.device, weight.dtype
-        self.parameters = count_parameters(stock)
         self._before, self._after = fused(before_attention, self.device), fused(after_attention, self.device)
 
     @torch.inference_mode()
@@ -67,34 +55,12 @@ class MaskedNetwork:
             self._integers([position for segment in flat for position in segment.positions]),
             mix,
         )
-        wanted: list[int] = []
-        start = 0
-        for each, group in zip(passes, segments, strict=True):
-            live = start + group[0].fixed
-            wanted += [live + row for row in each.wanted]
-            start += each.rows
-        logits = self.logits(rows[self._integers(wanted)])
-        synchronize(self.device)
-        return list(torch.split(logits, [len(each.wanted) for each in passes]))
+        return self._wanted_logits(rows, passes, [group[0].fixed for group in segments])
 
     def prepare(self, passes: Sequence[MaskedPass]) -> None:
         """Make the buffers of the passes ready for the length of their first middle."""
         for each in passes:
             self._prepare(each)
-
-    def layers(self, tokens: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """Return the last hidden states [rows, width] of tokens [rows] at positions [rows]."""
-        rows: Tensor = self._trunk.embed_tokens(tokens)
-        cosine, sine = self._rotary(rows, positions)
-        for index, layer in enumerate(self._layers):
-            query, key, value = self._before(layer, rows, cosine, sine)
-            rows = self._after(layer, rows, mix(index, query, key, value, layer.self_attn.scaling))
-        return rows
-
-    def logits(self, rows: Tensor) -> Tensor:
-        """Return logits [rows, vocabulary] in fp32 of hidden states [rows, width]."""
-        logits: Tensor = self._head(self._trunk.norm(rows)).float()
-        return logits
 
     def _mix(
         self, layer: int, segments: list[MiddleSegment], query: Tensor, key: Tensor, value: Tensor, scale: float
@@ -128,8 +94,7 @@ class MaskedNetwork:
         surrounding, length = item.surrounding, len(item.middles[0])
         if surrounding.buffer is None:
             capacity = len(surrounding.fixed) + 1 + surrounding.room
-            size = (len(self._layers), 2, self._key_heads, capacity, self._head_width)
-            surrounding.buffer = torch.empty(size, dtype=self.dtype, device=self.device)
+            surrounding.buffer = self.buffer(capacity)
         elif surrounding.length != length and not item.reads_surrounding:
             keys = surrounding.buffer[:, 0]
             distance = length - surrounding.length
@@ -145,14 +110,6 @@ class MaskedNetwork:
         cosine, sine = self._rotary(wide[..., :1, :], self._integers([distance]))
         scaling = float(self._trunk.rotary_emb.attention_scaling)
         return rotate(wide, cosine[0] / scaling, sine[0] / scaling).to(keys.dtype)
-
-    def _rotary(self, like: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Return cosines and sines [rows, 1, head width] of positions [rows], in the dtype of `like`."""
-        cosine, sine = self._trunk.rotary_emb(like, positions[None])
-        return cosine[0][:, None], sine[0][:, None]
-
-    def _integers(self, numbers: list[int]) -> Tensor:
-        return torch.tensor(numbers, dtype=torch.long, device=self.device)
 
 
 MOST_SLOTS = 16

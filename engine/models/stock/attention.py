@@ -1,16 +1,22 @@
-"""The layers of transformers: the parts around an attention, the attention itself, and a context of keys and values.
+"""The layers of transformers: the parts around an attention, the attention itself, a context of keys and values, and
+a network of such layers.
 
 On a GPU flash attention takes no mask, and the memory-efficient kernel takes no grouped queries (ATen's sdp_utils).
 With both, torch repeats all keys for each query head and holds all scores in fp32. So here queries that share a key
 head become rows of that head, and rows are read some at a time.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+from engine.fill.interface import Pass
+from engine.models.cuda_graphs.graphs import synchronize
+from engine.models.quantization.quantizer import count_parameters
 
 
 def before_attention(layer: Any, rows: Tensor, cosine: Tensor, sine: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -133,3 +139,61 @@ class KeyValues:
         copy.tokens = self.tokens[:length]
         copy.buffer[:, :, :, :length] = self.buffer[:, :, :, :length]
         return copy
+
+
+Mix = Callable[[int, Tensor, Tensor, Tensor, float], Tensor]
+"""Attention: from a layer's index, queries, keys and values [rows, heads, width] and a scale to mixed values."""
+
+
+class StockLayers:
+    """Rows of all holes share the matrix products. Each hole has its own attention, so nothing is padded."""
+
+    def __init__(self, stock: Any) -> None:
+        self._trunk, self._head = stock.model, stock.lm_head
+        self._layers: Sequence[Any] = stock.model.layers
+        attention = self._layers[0].self_attn
+        self._head_width = attention.head_dim
+        self._key_heads = attention.k_proj.out_features // attention.head_dim
+        self.window: int = stock.config.max_position_embeddings
+        weight: Tensor = stock.model.embed_tokens.weight
+        self.vocabulary, self.device, self.dtype = weight.shape[0], weight.device, weight.dtype
+        self.parameters = count_parameters(stock)
+        self._before, self._after = before_attention, after_attention
+
+    def buffer(self, capacity: int) -> Tensor:
+        """Return room [layers, 2, key heads, capacity, head width] for keys and values."""
+        size = (len(self._layers), 2, self._key_heads, capacity, self._head_width)
+        return torch.empty(size, dtype=self.dtype, device=self.device)
+
+    def layers(self, tokens: Tensor, positions: Tensor, mix: Mix) -> Tensor:
+        """Return the last hidden states [rows, width] of tokens [rows] at positions [rows]."""
+        rows: Tensor = self._trunk.embed_tokens(tokens)
+        cosine, sine = self._rotary(rows, positions)
+        for index, layer in enumerate(self._layers):
+            query, key, value = self._before(layer, rows, cosine, sine)
+            rows = self._after(layer, rows, mix(index, query, key, value, layer.self_attn.scaling))
+        return rows
+
+    def logits(self, rows: Tensor) -> Tensor:
+        """Return logits [rows, vocabulary] in fp32 of hidden states [rows, width]."""
+        logits: Tensor = self._head(self._trunk.norm(rows)).float()
+        return logits
+
+    def _wanted_logits(self, rows: Tensor, passes: Sequence[Pass], offsets: Sequence[int]) -> list[Tensor]:
+        """Return each pass's logits [wanted, vocabulary]. offsets: how far a pass's wanted rows are from its first."""
+        wanted: list[int] = []
+        start = 0
+        for each, offset in zip(passes, offsets, strict=True):
+            wanted += [start + offset + row for row in each.wanted]
+            start += each.rows
+        logits = self.logits(rows[self._integers(wanted)])
+        synchronize(self.device)
+        return list(torch.split(logits, [len(each.wanted) for each in passes]))
+
+    def _rotary(self, like: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Return cosines and sines [rows, 1, head width] of positions [rows], in the dtype of `like`."""
+        cosine, sine = self._trunk.rotary_emb(like, positions[None])
+        return cosine[0][:, None], sine[0][:, None]
+
+    def _integers(self, numbers: list[int]) -> Tensor:
+        return torch.tensor(numbers, dtype=torch.long, device=self.device)
