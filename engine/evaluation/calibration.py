@@ -54,15 +54,15 @@ def judged_fills(rows: Sequence[Row]) -> list[Judged]:
     ]
 
 
-def reliability(judged: Sequence[Judged], bins: int = BINS) -> list[Bin]:
+def reliability(judged: Sequence[Judged]) -> list[Bin]:
     """Return the bins of equal width that hold fills, lowest first; a confidence of 1 belongs to the last bin."""
     groups: dict[int, list[Judged]] = {}
     for fill in judged:
-        groups.setdefault(min(int(fill.confidence * bins), bins - 1), []).append(fill)
+        groups.setdefault(min(int(fill.confidence * BINS), BINS - 1), []).append(fill)
     return [
         Bin(
-            low=index / bins,
-            high=(index + 1) / bins,
+            low=index / BINS,
+            high=(index + 1) / BINS,
             count=len(group),
             confidence=sum(fill.confidence for fill in group) / len(group),
             right=sum(fill.right for fill in group) / len(group),
@@ -71,12 +71,12 @@ def reliability(judged: Sequence[Judged], bins: int = BINS) -> list[Bin]:
     ]
 
 
-def calibration_error(judged: Sequence[Judged], bins: int = BINS) -> float:
+def calibration_error(judged: Sequence[Judged]) -> float:
     """Return the expected calibration error (arXiv 1706.04599).
 
     That is the mean of |right - confidence| over the bins, weighted by count.
     """
-    gaps = (each.count * abs(each.right - each.confidence) for each in reliability(judged, bins))
+    gaps = (each.count * abs(each.right - each.confidence) for each in reliability(judged))
     return round(sum(gaps) / len(judged), 4) if judged else 0.0
 
 
@@ -86,17 +86,17 @@ def gate_table(judged: Sequence[Judged]) -> list[Gate]:
     return [gate for gate in gates if gate.shown]
 
 
-def gate_for(judged: Sequence[Judged], wanted: float = WANTED, fewest: int = FEWEST) -> Gate | None:
+def gate_for(judged: Sequence[Judged], wanted: float = WANTED) -> Gate | None:
     """Return the lowest gate whose shown fills are right often enough, or None if no gate is.
 
-    The lowest one shows the most. `fewest` keeps a few lucky fills from setting the gate.
+    The lowest one shows the most. FEWEST keeps a few lucky fills from setting the gate.
     """
     ordered = sorted(judged, key=lambda fill: fill.confidence, reverse=True)
     right, threshold = 0, None
     for count, fill in enumerate(ordered, 1):
         right += fill.right
         tied = count < len(ordered) and ordered[count].confidence == fill.confidence
-        if not tied and count >= fewest and right / count >= wanted:
+        if not tied and count >= FEWEST and right / count >= wanted:
             threshold = fill.confidence
     return None if threshold is None else _gate(judged, threshold)
 
