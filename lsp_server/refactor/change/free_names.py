@@ -11,6 +11,7 @@ from lsp_server.refactor.rules.rule import Name
 
 _NEVER_BOUND = SELF | {"super"}
 _BEFORE_MEMBER = (".", "::")
+_ROOTS = ("\\", "::")
 
 
 def free_names(nodes: Sequence[Node], sides: Sides, scopes: Scopes) -> tuple[Name, ...]:
@@ -40,8 +41,11 @@ def _constant_leaves(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> list[
 
 
 def _is_free(leaf: Node) -> bool:
-    """Return whether a leaf is a name that something must bind."""
-    return is_name(leaf) and leaf.text not in _NEVER_BOUND and not is_fixed_name(leaf) and not _is_member(leaf)
+    """Return whether a leaf is a name that something must bind. All files know `\\A\\b` and `::a::b`."""
+    if not is_name(leaf) or leaf.text in _NEVER_BOUND or is_fixed_name(leaf) or _is_member(leaf):
+        return False
+    tops = [one for one in leaf.ancestors() if is_access(one) or one.kind == "namespace_name"]
+    return not tops or next(tops[-1].leaves()).text not in _ROOTS
 
 
 def _is_member(leaf: Node) -> bool:

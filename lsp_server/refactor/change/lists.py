@@ -164,9 +164,15 @@ def _aligned(before: Node, after: Node, name: str, outside: set[int]) -> Alignme
     new_rest = [node for index, node in enumerate(new) if index not in new_kept]
     if not old_rest and not new_rest:
         return Alignment(before, after, tuple(runs))
-    if all(map(is_named_element, (*old_rest, *new_rest))):
+    if (new_rest and _is_derived(before)) or all(map(is_named_element, (*old_rest, *new_rest))):
         return Alignment(before, after, _with_room(runs, len(old), len(new), name, kept, new_kept))
     return Alignment(before, after, tuple(run for run in runs if _is_free(run, len(old), len(new))))
+
+
+def _is_derived(node: Node) -> bool:
+    """Return whether a list says what Rust derives for a type, whatever else it derives."""
+    above = node.parent
+    return above is not None and above.kind == "attribute" and above.children[0].text == "derive"
 
 
 def _is_renamed(before: Node, after: Node) -> bool:

@@ -62,7 +62,8 @@ _NOT_A_UNIT = re.compile(
     r"|^type_annotation$|^spread_element$|_splat$|^lambda_parameters$|^value_argument|^jsx_closing_element$|^modifiers$|^navigation_suffix$|^namespace_name$)"
 )
 _UNIT_CLAUSE = re.compile(
-    r"^(except_clause|case_clause|catch_clause|for_in_clause|expression_case|communication_case)$"
+    r"^(except_clause|case_clause|catch_clause|for_in_clause|expression_case|communication_case|base_clause"
+    r"|(extends|implements|class_interface|base_class)_clause|base_list)$"
 )
 _BINDING = re.compile(
     r"assign|declarator|short_var|(var|const)_spec|^let_|property_declaration|val_definition|var_definition|^for_"

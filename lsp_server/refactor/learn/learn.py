@@ -31,7 +31,8 @@ from lsp_server.refactor.places.doubts import (
     receivers_of,
     requalified,
 )
-from lsp_server.refactor.places.surroundings import needs_of, position_of_example, position_of_modifier, uses_of
+from lsp_server.refactor.places.positions import position_of_example, position_of_modifier
+from lsp_server.refactor.places.surroundings import needs_of, uses_of
 from lsp_server.refactor.rules.matching import Match, match_at, matches
 from lsp_server.refactor.rules.pattern import (
     ENOUGH,

@@ -25,7 +25,8 @@ from lsp_server.refactor.code.syntax import Node
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.insertion_places import other_meaning
 from lsp_server.refactor.places.namesakes import called, is_in_class, namesake, own_method
-from lsp_server.refactor.places.surroundings import PLAIN_KIND, function_around, is_redundant, other_position
+from lsp_server.refactor.places.positions import PLAIN_KIND, is_redundant, other_position
+from lsp_server.refactor.places.surroundings import function_around
 from lsp_server.refactor.rules.matching import Match
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, variables
 from lsp_server.refactor.rules.rule import Rule

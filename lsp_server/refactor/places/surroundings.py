@@ -1,38 +1,22 @@
 """What is around a place: the function whose result an edit returns, the loop that it ends, where a value is used."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from lsp_server.refactor.code.bindings import has_instance, is_scope
-from lsp_server.refactor.code.call import is_alone, uses_up
 from lsp_server.refactor.code.grammar import (
     around,
     is_access,
-    is_arguments,
     is_call,
-    is_callee,
     is_list,
     is_name,
     receiver_of,
 )
 from lsp_server.refactor.code.syntax import Node, same
 from lsp_server.refactor.code.traits import traits_of
-from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, items
-from lsp_server.refactor.rules.rule import Need, Rule
+from lsp_server.refactor.rules.pattern import Branch, Hole, Pattern
+from lsp_server.refactor.rules.rule import Need
 
-PLAIN_KIND = re.compile(
-    r"^(primitive|predefined|integral|floating_point|boolean|void)_?\w*type(_specifier|_identifier)?$"
-)
-_CONDITION, _CONSTANT, _NO_ARGUMENT = "a condition", "the type of a constant", "no argument"
-_STATEMENT = "a statement of its own"
-_POSITIONS = {
-    "deferred": re.compile(r"^(defer|go)_statement$"),
-    "a bound of a type": re.compile(r"^(trait_bounds|where_predicate|type_bound|constraint)$"),
-    "an attribute": re.compile(r"^attribute_item$"),
-}
-_IN_INTERFACE = "a member of an interface"
-_OF_INTERFACES = frozenset({"public", "abstract"})
 _WORDS = {
     "await": ("await", "await_expression"),
     "?": ("try_expression",),
@@ -289,112 +273,3 @@ def _is_in_loop(node: Node) -> bool:
         if _LOOP.search(above.kind) and above.named:
             return True
     return False
-
-
-def position_of_example(old: Node, new: Sequence[Node]) -> str:
-    """Return where the code of an example is, if that may matter: "deferred", "an attribute"; else "".
-
-    A value that the edit keeps may be put to the test there, or be a statement. What loses the arguments of its type
-    takes them from what it is assigned to, and an argument may be assigned to anything.
-    """
-    if any(same(old, one) for top in new for one in top.walk()) and _is_condition(old):
-        return _CONDITION
-    if is_alone(old) and any(uses_up(one, old) for one in new):
-        return _STATEMENT
-    if len(new) == 1 and _has_types(old) and _without_types(old) == _without_types(new[0]) and not _is_argument(old):
-        return _NO_ARGUMENT
-    tokens = [Counter(leaf.text for top in side for leaf in top.leaves()) for side in ((old,), new)]
-    if position_of_modifier(old) and _is_less(*tokens):
-        return _IN_INTERFACE
-    return _CONSTANT if _is_of_constant(old) else _position(old)
-
-
-def position_of_modifier(node: Node) -> str | None:
-    """Return where a declaration is if it is the member of an interface, which is public anyway; else None."""
-    body = node.parent
-    is_inside = body is not None and body.parent is not None and body.parent.kind == "interface_declaration"
-    return _IN_INTERFACE if is_inside else None
-
-
-def _is_less(old: Counter[str], new: Counter[str]) -> bool:
-    return not new - old and {*(old - new)} <= _OF_INTERFACES
-
-
-def is_redundant(rule: Rule, node: Node) -> bool:
-    """Return whether an edit, of an interface's member, takes nothing away there but what it is anyway."""
-    sides = [
-        Counter(one.text for one in items(side) if isinstance(one, Leaf)) for side in (rule.pattern, rule.template)
-    ]
-    return _is_less(*sides) and rule.position == position_of_modifier(node) == _IN_INTERFACE
-
-
-def other_position(rule: Rule, node: Node) -> str:
-    """Return why code means something else at a place than where the example has it; "" if it does not."""
-    here = _position(node)
-    if rule.position == _CONDITION:
-        here = _CONDITION if _is_condition(node) else here
-    elif rule.position == _STATEMENT:
-        here = _STATEMENT if is_alone(node) else "a value"
-    elif rule.position == _NO_ARGUMENT:
-        here = "an argument" if _is_argument(node) else _NO_ARGUMENT
-    elif rule.position == _CONSTANT:
-        here = _CONSTANT if _is_of_constant(node) else here
-    elif rule.position == _IN_INTERFACE:
-        here = position_of_modifier(node) or here
-    if rule.position is None:
-        return ""
-    if len(rule.pattern) == 1 and isinstance(rule.pattern[0], Leaf) and (name := qualified_name(node)):
-        return f"it is a part of `{name}` here, which may be another type"
-    if here == rule.position and here != "an attribute":
-        return ""
-    if here == "an attribute":
-        return "another declaration may not need it"
-    return f"it is {here or 'elsewhere'} here, and {rule.position or 'elsewhere'} in the example"
-
-
-def qualified_name(node: Node) -> str:
-    """Return the whole name that a node is the last part of: `a.b.T` for `T`; "" if nothing is before it."""
-    above = node.parent if node.index else None
-    return "".join(leaf.text for leaf in above.leaves()) if above is not None and is_access(above) else ""
-
-
-def _position(node: Node) -> str:
-    above = node.parent
-    if is_callee(node) and PLAIN_KIND.search(node.kind):
-        return "a conversion"
-    return next((name for name, kinds in _POSITIONS.items() if above is not None and kinds.search(above.kind)), "")
-
-
-def _is_condition(node: Node) -> bool:
-    """Return whether a value alone is what an `if` or a loop asks for."""
-    if not (is_access(node) or is_name(node)) or is_callee(node):
-        return False
-    while node.parent is not None and node.parent.kind == "parenthesized_expression":
-        node = node.parent
-    return node.field == "condition"
-
-
-def _is_argument(node: Node) -> bool:
-    above = node.parent
-    return above is not None and (is_arguments(above) or above.kind in ("argument", "value_argument"))
-
-
-def _has_types(node: Node) -> bool:
-    """Return whether code names arguments of a type: `<>` has none."""
-    return any("type_argument" in one.kind and any(part.named for part in one.children) for one in node.walk())
-
-
-def _without_types(node: Node) -> list[str]:
-    """Return the tokens of code that are in no arguments of a type."""
-    inside = {id(leaf) for one in node.walk() if "type_argument" in one.kind for leaf in one.leaves()}
-    return [leaf.text for leaf in node.leaves() if id(leaf) not in inside]
-
-
-def _is_of_constant(node: Node) -> bool:
-    """Return whether a type is that of a constant: another value may need another one."""
-    above = node.parent
-    if node.field != "type" or above is None:
-        return False
-    words = {leaf.text for child in above.children if child.start < node.start for leaf in child.leaves()}
-    is_field = above.kind == "field_declaration" and {"static", "final"} <= words
-    return is_field or above.kind in ("const_item", "static_item", "const_spec")

@@ -335,3 +335,15 @@ def test_a_type_with_a_qualifier_may_be_another_one(language: str, text: str, na
     edit = sure_edit(language, text, (before, before.replace("Coin", "Note", 1)))
     assert edit.applied(text) == text.replace("Coin", "Note", 1)
     assert doubts(edit) == [f"it is a part of `{name}` here, which may be another type"]
+
+
+def test_what_an_attribute_of_rust_gets_instead_of_another_is_sure_and_what_it_gets_beside_is_not() -> None:
+    before, text = (
+        "#[derive(Eq, Show)]\nstruct A;\n",
+        "#[derive(Show)]\nstruct B;\n#[derive(Copy, Eq, Show)]\nstruct C;\n",
+    )
+    edit = sure_edit("rust", text, (before, before.replace("Show", "Debug")))
+    assert edit.applied(text) == text.replace("Show", "Debug")
+    edit = sure_edit("rust", text, (before, before.replace("Show", "Show, Debug")))
+    assert edit.applied(text) == text
+    assert doubts(edit) == ["it has fewer arguments than the example", "another declaration may not need it"]

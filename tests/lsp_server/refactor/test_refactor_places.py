@@ -1,7 +1,7 @@
 """Which places a rule edits, what it keeps of them, and which it leaves out, and why."""
 
 import pytest
-from support.refactor_case import edit_of, reasons, repeated
+from support.refactor_case import edit_of, reasons, repeated, sure_edit
 
 TIMEOUT = ("foo(a)", "foo(a, timeout=3)")
 
@@ -261,3 +261,32 @@ def test_a_list_of_any_length_that_gets_other_brackets_keeps_its_lines_where_the
 ) -> None:
     for inner in lists[1:]:
         assert repeated(language, before % lists[0], after % lists[0], before % inner) == after % inner
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "changed"),
+    [
+        ("java", "class A extends B {}\n", "class A extends C {}\n", "class D extends B implements E {}\n",
+         "class D extends C implements E {}\n"),
+        ("php", "<?php\nclass A extends B {}\n", "<?php\nclass A extends C {}\n",
+         "<?php\nclass D extends B implements E {}\n", "<?php\nclass D extends C implements E {}\n"),
+        ("typescript", "class A extends B {}\n", "class A extends C {}\n", "class D extends B implements E {}\n",
+         "class D extends C implements E {}\n"),
+        ("cpp", "class A : public B {};\n", "class A : public C {};\n", "class D : public B, E {};\n",
+         "class D : public C, E {};\n"),
+        ("kotlin", "class A : B() {}\n", "class A : C() {}\n", "class D : B(), E {}\n", "class D : C(), E {}\n"),
+    ],
+)  # fmt: skip
+def test_another_base_comes_whatever_else_a_class_has(
+    language: str, before: str, after: str, text: str, changed: str
+) -> None:
+    assert repeated(language, before, after, text) == changed
+
+
+def test_a_name_that_begins_at_the_root_is_known_everywhere() -> None:
+    before, text = (
+        "<?php\nnamespace N;\nuse A\\B;\n$a = new B(1);\n",
+        "<?php\nnamespace O;\nuse A\\B;\n$c = new B(1);\n",
+    )
+    edit = sure_edit("php", text, (before, before.replace("new B", "new \\M\\D")))
+    assert edit.applied(text).endswith("$c = new \\M\\D(1);\n")
