@@ -31,6 +31,7 @@ from lsp_server.refactor.places.doubts import (
     receivers_of,
     requalified,
 )
+from lsp_server.refactor.places.owners import of_owner
 from lsp_server.refactor.places.positions import position_of_example, position_of_modifier
 from lsp_server.refactor.places.surroundings import needs_of, uses_of
 from lsp_server.refactor.rules.matching import Match, match_at, matches
@@ -284,7 +285,7 @@ def _learn_sides(
         ),
         ending=changed_ending(change.before, before, change.after, after),
     )
-    rule = attrs.evolve(rule, follows=_follows(rule, before))
+    rule = of_owner(attrs.evolve(rule, follows=_follows(rule, before)), change.before, change.after, after)
     unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _may_be_elsewhere(leaf, before))
     wide = _wide_rule(change, before, after, path) if has_widest else None
     return Learned(rule, sort_of(change, scopes), change.before if match is not None else (), unknown, wide)

@@ -25,6 +25,7 @@ from lsp_server.refactor.code.syntax import Node
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.insertion_places import other_meaning
 from lsp_server.refactor.places.namesakes import called, is_in_class, namesake, own_method
+from lsp_server.refactor.places.owners import other_owner
 from lsp_server.refactor.places.positions import PLAIN_KIND, is_redundant, other_position
 from lsp_server.refactor.places.surroundings import function_around
 from lsp_server.refactor.rules.matching import Match
@@ -127,6 +128,8 @@ def doubt_of(
         return "its receiver is another one than in the example, and may have another type"
     gone, come, _ = changed_words(rule)
     becomes_static = "this" in gone and not come.isdisjoint({"self", "static"})  # as `self::f()` of PHP
+    if why := other_owner(rule, match.nodes[0], scopes.syntax):
+        return why
     is_other_file = own is None and bool(rule.path) and not _is_same_file(path, rule.path)
     is_other_class = is_other_file or (bool(own) and bool(rule.path) and not is_in_class(match.nodes[0], own or ()))
     if (is_other or becomes_static or is_other_class) and (name := own_method(rule, match)):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from lsp_server.refactor.code.grammar import argument_name, is_access, is_call, is_literal, is_name
 from lsp_server.refactor.code.syntax import Node
 from lsp_server.refactor.rules.matching import Bound, Match
-from lsp_server.refactor.rules.pattern import Branch, Hole, Pattern, Rest, variables
+from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, variables
 from lsp_server.refactor.rules.rule import Rule, Seen
 
 _SORTS = {
@@ -18,11 +18,21 @@ _SORTS = {
     "an object": re.compile(r"^(object|dictionary|hash|table_constructor)$"),
     "a list": re.compile(r"^(list|array|tuple|set|array_expression|array_creation_expression|initializer_list)$"),
 }
-_STRUCTURES = frozenset({*_SORTS, "a literal"})
+_LITERALS = {
+    "a number": re.compile(r"(^|_)(int|integer|float|floating|number|real)(_|$)"),
+    "a text": re.compile(r"string|heredoc"),
+}
+_STRUCTURES = frozenset({*_SORTS, *_LITERALS, "a literal"})
 _FUNCTION = frozenset({"a function"})
 _DONE = frozenset({"an object"})
 """What an edit that puts something around a value may have made already."""
 _CLASS_NAME = re.compile(r"[A-Z]\w*[a-z]\w*")
+_CAST = re.compile(r"cast_expression$|^as_expression$|^type_assertion$|^(compound_literal|type_conversion)_expression$")
+_NUMBER_TYPE = re.compile(
+    r"(std::)?(s?size_t|u?int(8|16|32|64|ptr)?(_t)?|float(32|64)?|double|long|short|char|byte|[iuf](8|16|32|64|128|size))"
+)
+_WITH_TYPE = frozenset({"", "a call", "a class"})
+"""A literal has no type of its own, and such values have one."""
 _AWAITS = ("await", "await_expression")
 _WRAPPERS = ("argument", "value_argument")
 
@@ -53,13 +63,16 @@ def other_value(rule: Rule, match: Match, *, has_short_name: bool) -> str:
         if has_short_name and _is_arguments(variable) and here.fewest < seen.fewest:
             return "it has fewer arguments than the example"
         others = _STRUCTURES if variable.name in _wrapped(rule) else _FUNCTION
+        if variable.name in _wrapped(rule) & _cast(rule):
+            others = others | _WITH_TYPE
         if any(one.kind in _AWAITS for one in (match.nodes[0], match.nodes[0].parent) if one is not None):
             others -= _FUNCTION  # an awaited call may take a function as well as its promise
         for sorts, old in zip(here.sorts, seen.sorts, strict=False):
             is_known = old <= _STRUCTURES | {"a call", "a class"}
             is_done = variable.name in _wrapped(rule) and sorts <= _DONE
             if sorts <= others and not sorts & old and (is_known or is_done):
-                return f"it has {min(sorts)} where the example has {' or '.join(sorted(old - {''})) or 'a name'}"
+                known_as = " or ".join(sorted(old - {""})) or "a name"
+                return f"it has {min(sorts) or 'another value'} where the example has {known_as}"
     return ""
 
 
@@ -93,7 +106,7 @@ def _sort(node: Node) -> str:
         if kinds.search(node.kind):
             return name
     if is_literal(node):
-        return "a literal"
+        return next((name for name, kinds in _LITERALS.items() if kinds.search(node.kind)), "a literal")
     if (is_name(node) or is_access(node)) and _CLASS_NAME.fullmatch([*node.leaves()][-1].text):
         return "a class"
     return "a call" if is_call(node) else ""
@@ -108,6 +121,22 @@ def _wrapped(rule: Rule) -> frozenset[str]:
         return frozenset()
     old, new = (dict(_depths(call, 0)) for call in calls)
     return frozenset(name for name, depth in new.items() if depth > old.get(name, depth))
+
+
+@functools.cache
+def _cast(rule: Rule) -> frozenset[str]:
+    """Return the variables that an edit gives a type: `size_t{$X}`, `(long) $X`, `int64($X)`."""
+    found, waiting = frozenset[str](), list(rule.template)
+    while waiting:
+        one = waiting.pop()
+        if not isinstance(one, Branch):
+            continue
+        waiting += one.children
+        name = "".join(item.text for item in items(one.children[:1]) if isinstance(item, Leaf))
+        is_number = rule.language != "python" and is_call(one) and _NUMBER_TYPE.fullmatch(name) is not None
+        if is_number or _CAST.search(one.kind):
+            found |= variables((one,))
+    return found
 
 
 def _depths(pattern: Pattern, depth: int) -> Iterator[tuple[str, int]]:

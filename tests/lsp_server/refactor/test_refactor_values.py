@@ -44,6 +44,9 @@ def test_an_awaited_call_may_take_a_function_as_well() -> None:
         ("php", "<?php\nfails($run, 'no');\n", "<?php\nfails($run, ['m' => 'no']);\n",
          "<?php\nfails($go, ['c' => 1]);\n",
          "a list"),
+        ("rust", 'fn f() { fails("no"); }\n', 'fn f() { fails("no".into()); }\n', "fn g() { fails(1); }\n", "a number"),
+        ("go", 'package p\n\nfunc f() { fails("no") }\n', 'package p\n\nfunc f() { fails(t("no")) }\n',
+         "package p\n\nfunc g() { fails(0.5) }\n", "a number"),
     ],
 )  # fmt: skip
 def test_what_the_edit_puts_something_around_is_of_the_same_sort(
@@ -51,7 +54,7 @@ def test_what_the_edit_puts_something_around_is_of_the_same_sort(
 ) -> None:
     edit = sure_edit(language, text, (before, after))
     assert edit.edits == ()
-    assert doubts(edit) == [f"it has {sort} where the example has a literal"]
+    assert doubts(edit) == [f"it has {sort} where the example has a text"]
     other = before.replace("no", "never")
     assert sure_edit(language, other, (before, after)).applied(other) == after.replace("no", "never")
 
@@ -341,3 +344,23 @@ def test_another_method_of_the_same_thing_with_that_argument_is_listed(
     edit = sure_edit(language, text, (before, after))
     assert edit.edits == ()
     assert "its member is another one than in the example" in reasons(edit)
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text"),
+    [
+        ("cpp", "void f() { t(0, v.size()); }\n", "void f() { t(size_t{0}, v.size()); }\n",
+         "void g() { t(3, a); t(n, a); }\n"),
+        ("java", "class A { void f() { t(0); } }\n", "class A { void f() { t((long) 0); } }\n",
+         "class B { void g() { t(3); t(n); } }\n"),
+        ("go", "package p\n\nfunc f() { t(0) }\n", "package p\n\nfunc f() { t(int64(0)) }\n",
+         "package p\n\nfunc g() { t(3); t(n) }\n"),
+        ("rust", "fn f() { t(0); }\n", "fn f() { t(0 as u8); }\n", "fn g() { t(3); t(n); }\n"),
+    ],
+)  # fmt: skip
+def test_what_has_a_type_gets_none_as_a_literal_does(language: str, before: str, after: str, text: str) -> None:
+    edit = sure_edit(language, text, (before, after))
+    assert doubts(edit) == ["it has another value where the example has a number"]
+    start = before.index("0")
+    cast = after[start : after.index(before[start + 1 :])].replace("0", "3")
+    assert edit.applied(text) == text.replace("3", cast)

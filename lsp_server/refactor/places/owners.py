@@ -1,0 +1,99 @@
+"""The type around a place: an edit may use members that only the example's has, or be of the methods of a trait."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from lsp_server.refactor.code.declarations import class_around, class_name, last_name, names_of
+from lsp_server.refactor.code.grammar import SELF, is_access, is_name, receiver_of
+from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.rules.pattern import Branch, Leaf
+from lsp_server.refactor.rules.rule import Rule
+
+_SELF = SELF | {"$this"}
+_PROPERTY = re.compile(r"^(property_(element|promotion_parameter)|field_definition)$")
+
+
+def of_owner(rule: Rule, old: Sequence[Node], new: Sequence[Node], after: Syntax) -> Rule:
+    """Return a rule that knows the type around its example: the members that the edit begins to use, the trait."""
+    trait = _trait_of(old[0]) if _is_function_of_rust(rule) else None
+    around, known = class_around(new[0]) if new else None, {*_own_members(old)}
+    if around is None:
+        return attrs.evolve(rule, trait=trait)
+    owner, brought = class_name(around), dict.fromkeys(name for name in _own_members(new) if name not in known)
+    members = tuple(name for name in brought if _declares(owner, name, after))
+    return attrs.evolve(rule, owner=owner, members=members, trait=trait)
+
+
+def _trait_of(node: Node) -> str:
+    """Return the trait of Rust that a function is a method of; "" for other functions."""
+    around = class_around(node)
+    if around is None or around.kind == "trait_item":
+        return class_name(around) if around is not None else ""
+    trait = around.child("trait")
+    last = last_name(trait.child("type") or trait) if trait is not None else None
+    return last.text if last is not None else ""
+
+
+def _is_function_of_rust(rule: Rule) -> bool:
+    """Return whether a rule has a function by its name, which is another one in another trait."""
+    first = rule.pattern[0] if len(rule.pattern) == 1 else None
+    if rule.language != "rust" or not isinstance(first, Branch) or not first.kind.startswith("function_"):
+        return False
+    return any(isinstance(one, Leaf) and one.kind == "identifier" for one in first.children)
+
+
+def other_owner(rule: Rule, node: Node, syntax: Syntax) -> str:
+    """Return why the type around a place has not what the edit uses, or is for another trait; "" if nothing says so."""
+    if rule.trait is not None and (here := _trait_of(node)) != rule.trait:
+        return f"it is a method of `{here}` here" if here else "it is no method of a trait here"
+    around = class_around(node) if rule.members else None
+    owner = class_name(around) if around is not None else rule.owner
+    for name in rule.members:
+        uses = names_of(syntax).leaves(name)
+        if owner != rule.owner and not _declares(owner, name, syntax) and not any(_is_used(one, owner) for one in uses):
+            return f"its class declares no `{name}`, which the edit uses"
+        if any(_is_own(one) and _sets(one, node) for one in uses):
+            return f"`{name}`, which the edit uses, is set here"
+    return ""
+
+
+def _sets(leaf: Node, node: Node) -> bool:
+    """Return whether a node is in the value that a member gets: `x` in `self.x = f(x)`."""
+    access = leaf.parent
+    target = access.parent if access is not None and access.field == "left" else None
+    return target is not None and any(above is target for above in node.ancestors())
+
+
+def _declares(owner: str, name: str, syntax: Syntax) -> bool:
+    names = names_of(syntax)
+    members = (one for one in names.declared(name).values() if one.sort == "member")
+    return any(one.owner == owner for one in members) or any(_is_property(leaf, owner) for leaf in names.leaves(name))
+
+
+def _is_property(leaf: Node, owner: str) -> bool:
+    """Return whether a name is that of a property of PHP, or of a field of JavaScript, which a type declares."""
+    around = next((above for above in leaf.ancestors() if _PROPERTY.search(above.kind)), None)
+    declared = around.child("name") or around.child("property") if around is not None else None
+    return declared is not None and declared in (leaf, leaf.parent) and _owner(leaf) == owner
+
+
+def _own_members(tops: Sequence[Node]) -> Iterator[str]:
+    return (leaf.text for top in tops for leaf in top.leaves() if is_name(leaf) and _is_own(leaf))
+
+
+def _is_own(leaf: Node) -> bool:
+    """Return whether a name is that of a member of the object whose method has it: `x` of `self.x`."""
+    access = leaf.parent
+    receiver = receiver_of(access) if access is not None and (is_access(access) or leaf.field == "name") else None
+    return receiver is not None and receiver is not leaf and receiver.tokens in _SELF
+
+
+def _is_used(leaf: Node, owner: str) -> bool:
+    return _is_own(leaf) and _owner(leaf) == owner
+
+
+def _owner(node: Node) -> str:
+    around = class_around(node)
+    return class_name(around) if around is not None else ""
