@@ -93,7 +93,7 @@ def _settled(rule: Rule, declared: Sequence[Declaration], crates: Collection[str
     family, size = _joined(rename, rename.family, members), 0
     while len(family) > size:
         size, family = len(family), _joined(rename, family, members)
-    rivals = tuple(sorted({one.owner for one in members} - family))
+    rivals = tuple(sorted({one.owner for one in members if not one.bases & family} - family))
     return attrs.evolve(rule, rename=attrs.evolve(rename, family=family, rivals=rivals))
 
 

@@ -40,7 +40,7 @@ _HOLDER = re.compile(
     r"|^let_|catch|with_item|signature|_item$|^method$|^class$|^module$|specifier$|enumerator$|enum_constant|enum_variant"
     r"|match_arm|^for_range_loop$"
 )
-_ASSIGNS = re.compile(r"^(augmented_|compound_)?assignment")
+ASSIGNS = re.compile(r"^(augmented_|compound_)?assignment")
 _BLOCK = re.compile(
     r"block|compound_statement|^statement_list$|^statements$|_body$|^(for|while|if|switch|match|try|with|using|foreach"
     r"|enhanced_for|catch|do|select|case|communication|expression_case)(_|$)|closure|lambda|arrow_function"
@@ -144,7 +144,7 @@ class Names:
         if node.field not in _NAME_FIELDS or not _HOLDER.search(holder.kind):
             return None
         is_bare_loop = holder.kind == "for_in_statement" and holder.child("kind") is None
-        if self.traits.declares and (_ASSIGNS.search(holder.kind) or is_bare_loop):
+        if self.traits.declares and (ASSIGNS.search(holder.kind) or is_bare_loop):
             return None
         if "specifier" in holder.kind and holder.child("body") is None:
             return None
@@ -238,31 +238,6 @@ def is_prototype(one: Declaration) -> bool:
     return one.is_function and one.holder.kind == "declaration"
 
 
-def is_set_again(one: Declaration, names: Names) -> bool:
-    """Return whether a variable of JavaScript may be assigned to beside its declaration."""
-    for leaf in names.leaves(one.leaf.text):
-        if leaf is one.leaf or not one.scope.start <= leaf.start < one.scope.end or not _is_set(leaf):
-            continue
-        found = names.resolved(leaf)
-        if found is None or not any(above is one.scope for above in found.scope.ancestors()):
-            return True  # what is called before the declaration may assign to it too
-    return False
-
-
-def _is_set(leaf: Node) -> bool:
-    """Return whether something is assigned to a name: directly, in a pattern, or by a loop."""
-    node = leaf
-    for above in leaf.ancestors():
-        if is_access(above) or is_call(above) or "subscript" in above.kind:
-            return False
-        if above.kind == "update_expression":
-            return True
-        if above.kind == "for_in_statement" or (_ASSIGNS.search(above.kind) and above.kind != "assignment_pattern"):
-            return node.field == "left"
-        node = above
-    return False
-
-
 _TABLES: "WeakKeyDictionary[Syntax, Names]" = WeakKeyDictionary()
 
 
@@ -312,15 +287,29 @@ def owner_around(node: Node) -> str:
 def class_name(node: Node) -> str:
     """Return the name of a type's declaration: of an `impl` the type that it is for."""
     name = node.child("name") or node.child("type")
-    return next((leaf.text for leaf in name.leaves() if is_name(leaf)), "") if name is not None else ""
+    leaves = name.leaves() if name is not None else ()
+    return next((leaf.text for leaf in leaves if is_name(leaf) and not _is_lifetime(leaf)), "")
+
+
+def trait_name(node: Node) -> str:
+    """Return the trait that an `impl` of Rust is for; "" if it is for none."""
+    trait = node.child("trait")
+    last = last_name(trait.child("type") or trait) if trait is not None else None
+    return last.text if last is not None else ""
+
+
+def _is_lifetime(leaf: Node) -> bool:
+    return leaf.parent is not None and leaf.parent.kind == "lifetime"
 
 
 def bases_of(node: Node) -> frozenset[str]:
-    """Return the types that the header of a type's declaration names."""
+    """Return the types that the header of a type's declaration names; of an `impl` the trait alone."""
+    if node.kind == "impl_item":
+        return frozenset({trait_name(node)} - {""})
     parts = [child for child in node.children if child.field not in ("name", "body", "type") or child.kind == "trait"]
     parts = [child for child in parts if child.kind != "modifiers" and "decorator" not in child.kind]
     parts = [child for child in parts if not child.kind.endswith(("body", "list")) or "super" in child.field]
-    names = {leaf.text for part in parts for leaf in part.leaves() if is_name(leaf)}
+    names = {leaf.text for part in parts for leaf in part.leaves() if is_name(leaf) and not _is_lifetime(leaf)}
     return frozenset(names - {class_name(node)})
 
 

@@ -139,7 +139,7 @@ def doubt_of(
     elsewhere = _elsewhere(rule, match, scopes) if own is None and not rule.is_syntax else ""
     if rule.language == "python" and _is_evaluated_union(rule, match.nodes[0]):
         return "it is evaluated here, where not all versions know `|` of types"
-    is_method = is_short and bool(receivers_of(match) or _is_method(match.nodes[0]))
+    is_method = is_short and rule.position != "an attribute" and bool(receivers_of(match) or _is_method(match.nodes[0]))
     if other := elsewhere or other_value(rule, match, has_short_name=is_method):
         return other
     if has_errors and len(match.bounds) > 1 and _is_broken(match.nodes[0]):

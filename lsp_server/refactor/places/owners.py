@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.code.declarations import class_around, class_name, last_name, names_of
+from lsp_server.refactor.code.declarations import class_around, class_name, names_of, trait_name
 from lsp_server.refactor.code.grammar import SELF, is_access, is_name, receiver_of
 from lsp_server.refactor.code.syntax import Node, Syntax
 from lsp_server.refactor.rules.pattern import Branch, Leaf
@@ -31,9 +31,7 @@ def _trait_of(node: Node) -> str:
     around = class_around(node)
     if around is None or around.kind == "trait_item":
         return class_name(around) if around is not None else ""
-    trait = around.child("trait")
-    last = last_name(trait.child("type") or trait) if trait is not None else None
-    return last.text if last is not None else ""
+    return trait_name(around)
 
 
 def _is_function_of_rust(rule: Rule) -> bool:

@@ -14,7 +14,7 @@ PLAIN_KIND = re.compile(
     r"^(primitive|predefined|integral|floating_point|boolean|void)_?\w*type(_specifier|_identifier)?$"
 )
 _CONDITION, _CONSTANT, _STATEMENT = "a condition", "the type of a constant", "a statement of its own"
-_NO_ARGUMENT, _IN_INTERFACE = "no argument", "a member of an interface"
+_ARGUMENT, _NO_ARGUMENT, _IN_INTERFACE = "an argument", "no argument", "a member of an interface"
 _POSITIONS = {
     "deferred": re.compile(r"^(defer|go)_statement$"),
     "a bound of a type": re.compile(r"^(trait_bounds|where_predicate|type_bound|constraint)$"),
@@ -27,7 +27,8 @@ def position_of_example(old: Node, new: Sequence[Node]) -> str:
     """Return where the code of an example is, if that may matter: "deferred", "an attribute"; else "".
 
     A value that the edit keeps may be put to the test there, or be a statement. What loses the arguments of its type
-    takes them from what it is assigned to, and an argument may be assigned to anything.
+    takes them from what it is assigned to, and an argument may be assigned to anything. What becomes a reference where
+    it is an argument would make a variable another one.
     """
     if any(same(old, one) for top in new for one in top.walk()) and _is_condition(old):
         return _CONDITION
@@ -35,6 +36,8 @@ def position_of_example(old: Node, new: Sequence[Node]) -> str:
         return _STATEMENT
     if len(new) == 1 and _has_types(old) and _without_types(old) == _without_types(new[0]) and not _is_argument(old):
         return _NO_ARGUMENT
+    if _is_argument(old) and next(new[0].leaves()).text == "&" != next(old.leaves()).text:
+        return _ARGUMENT
     tokens = [Counter(leaf.text for top in side for leaf in top.leaves()) for side in ((old,), new)]
     if position_of_modifier(old) and _is_less(*tokens):
         return _IN_INTERFACE
@@ -69,7 +72,9 @@ def other_position(rule: Rule, node: Node) -> str:
     elif rule.position == _STATEMENT:
         here = _STATEMENT if is_alone(node) else "a value"
     elif rule.position == _NO_ARGUMENT:
-        here = "an argument" if _is_argument(node) else _NO_ARGUMENT
+        here = _ARGUMENT if _is_argument(node) else _NO_ARGUMENT
+    elif rule.position == _ARGUMENT:
+        here = _ARGUMENT if _is_argument(node) else here
     elif rule.position == _CONSTANT:
         here = _CONSTANT if _is_of_constant(node) else here
     elif rule.position == _IN_INTERFACE:

@@ -6,8 +6,8 @@ import re
 from lsp_server.refactor.change.libraries import is_whole
 from lsp_server.refactor.change.overrides import overrides_nothing
 from lsp_server.refactor.code.bindings import Scopes, is_function
-from lsp_server.refactor.code.declarations import Declaration, Names, inner_parent, is_member, is_set_again, names_of
-from lsp_server.refactor.code.grammar import SELF, is_access, is_string_content
+from lsp_server.refactor.code.declarations import ASSIGNS, Declaration, Names, inner_parent, is_member, names_of
+from lsp_server.refactor.code.grammar import SELF, is_access, is_call, is_string_content
 from lsp_server.refactor.code.syntax import Node
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.doubts import changed_words
@@ -128,6 +128,31 @@ def _other_function(come: set[str], match: Match, scopes: Scopes) -> str | None:
     return f"`{called.text}` is a function of its own here" if is_own else None
 
 
+def _is_set_again(one: Declaration, names: Names) -> bool:
+    """Return whether a variable of JavaScript may be assigned to beside its declaration."""
+    for leaf in names.leaves(one.leaf.text):
+        if leaf is one.leaf or not one.scope.start <= leaf.start < one.scope.end or not _is_set(leaf):
+            continue
+        found = names.resolved(leaf)
+        if found is None or not any(above is one.scope for above in found.scope.ancestors()):
+            return True  # what is called before the declaration may assign to it too
+    return False
+
+
+def _is_set(leaf: Node) -> bool:
+    """Return whether something is assigned to a name: directly, in a pattern, or by a loop."""
+    node = leaf
+    for above in leaf.ancestors():
+        if is_access(above) or is_call(above) or "subscript" in above.kind:
+            return False
+        if above.kind == "update_expression":
+            return True
+        if above.kind == "for_in_statement" or (ASSIGNS.search(above.kind) and above.kind != "assignment_pattern"):
+            return node.field == "left"
+        node = above
+    return False
+
+
 def _overriding(node: Node) -> str | None:
     """Return a reason if a node is the header of a method that overrides another one: it must be as visible."""
     method = next((one for one in (node, *node.ancestors()) if one.kind.startswith("method_")), None)
@@ -148,7 +173,7 @@ def _other_variable(word: str, new: str, top: Node, names: Names) -> str | None:
             name = one.child("name") or one.child("left")
             for leaf in name.leaves() if name is not None else ():
                 known = names.declared(leaf.text).get(leaf.start)
-                if is_constant and (is_set_again(known, names) if known is not None else leaf.kind == "identifier"):
+                if is_constant and (_is_set_again(known, names) if known is not None else leaf.kind == "identifier"):
                     return f"`{leaf.text}` is set again here"
                 if word == "var" and known is not None and _leaves_its_block(known, one, names):
                     return f"`{leaf.text}` is used outside of its block, or before it is set"

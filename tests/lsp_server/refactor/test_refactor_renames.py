@@ -372,3 +372,14 @@ def test_a_key_of_several_types_of_its_file_is_an_example_as_before() -> None:
     text = "class A { a_b = 1; }\nclass B { a_b = 2; }\nf({ a_b: 3 });\n"
     after = text.replace("a_b: 3", "c_d: 3")
     assert sure_edit("typescript", after, (text, after)).edits == ()
+
+
+def test_two_traits_that_references_implement_are_no_kin(tmp_path: Path) -> None:
+    files = {
+        "src/put.rs": "pub trait Put {\n    fn load_all(&self);\n    fn both(&self) { self.load_all() }\n}\n\nimpl<'a> Put for &'a A {\n    fn load_all(&self) { a() }\n}\n",
+        "src/take.rs": "pub trait Take {\n    fn load_all(&self);\n    fn both(&self) { self.load_all() }\n}\n\nimpl<'a> Take for &'a B {\n    fn load_all(&self) { b() }\n}\n",
+    }
+    found = workspace(tmp_path, "rust", files, "load_all", "load_each")
+    assert [path for path, one in found.items() if one.edit.edits] == ["src/put.rs"]
+    now = (tmp_path / "src/put.rs").read_text()
+    assert found["src/put.rs"].edit.applied(now) == files["src/put.rs"].replace("load_all", "load_each")
