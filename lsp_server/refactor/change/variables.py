@@ -37,6 +37,7 @@ _ASSIGNING = ("short_var_declaration", "typed_parameter", "default_parameter", "
               "required_parameter", "named_expression")  # fmt: skip
 
 
+_GENERIC = frozenset({"generic_type", "generic_name", "template_type", "user_type"})
 _NO_TARGET = re.compile(r"_type$|^type|_specifier$|modifier|^value_binding_pattern$")
 _SMALL_FUNCTIONS = frozenset({"arrow_function", "lambda", "closure_expression", "lambda_expression"})
 Key = tuple[str, ...]
@@ -108,8 +109,7 @@ class Variables:
         if is_container(node) and node.kind != "object_type":
             return False
         parent = node.parent
-        is_made = parent is not None and parent.kind == "generic_type" and is_callee(parent)
-        if is_made or self._is_in_value(node) or is_part_of_name(node):
+        if self._is_head(node) or self._is_in_value(node) or is_part_of_name(node):
             return False
         if "all" in self._fixed or ("literal" in self._fixed and is_literal(node)) or _is_done(node):
             return False
@@ -138,6 +138,13 @@ class Variables:
         if parent.kind == "jsx_opening_element" or parent.kind == "jsx_closing_element":
             return False
         return receiver_of(parent) is not node or self._receiver_varies(node)
+
+    def _is_head(self, node: Node) -> bool:
+        """Return whether a node is the type whose arguments change (`Bag` of `Bag<A, B>`), or of which one is made."""
+        above = node.parent
+        if above is None or above.kind not in _GENERIC or above.children[0] is not node:
+            return False
+        return is_callee(above) or key_of(above) not in self._new_keys
 
     def _is_in_value(self, node: Node) -> bool:
         """Return whether a node is what the edit takes more out of. Only the arguments of its calls vary."""

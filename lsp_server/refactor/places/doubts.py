@@ -191,11 +191,25 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
     added = _parameters(rule.template) - _parameters(rule.pattern)
     if added and not _is_asked_for(rule, match):
         return f"nothing in it uses `{min(added)}`, which the edit adds"
+    if _is_of_alias(rule) and scopes.binding("Result", match.nodes[0]) == UNKNOWN:
+        return "`Result` is the one of all files here, and another in the example's"
     if isinstance(rule.template[0] if len(rule.template) == 1 else None, Hole) and is_call(match.nodes[0]):
         return "what uses the value is another code than in the example"
     if len(rule.pattern) == len(rule.template) == 1 and _is_modified_type(rule.pattern[0], rule.template[0]):
         return "another file declares another type of this name"
     return ""
+
+
+def _is_of_alias(rule: Rule) -> bool:
+    """Return whether an edit changes how many arguments the `Result` of Rust has: then it is an alias."""
+    sides = [side[0] for side in (rule.pattern, rule.template) if len(side) == 1]
+    counts = [
+        sum(isinstance(one, Rest) or getattr(one, "named", True) for one in side.children[-1].children)
+        for side in sides
+        if isinstance(side, Branch) and side.kind == "generic_type" and isinstance(side.children[-1], Branch)
+    ]
+    heads = {getattr(side.children[0], "text", "") for side in sides if isinstance(side, Branch)}
+    return rule.language == "rust" and heads == {"Result"} and len(counts) == 2 and counts[0] != counts[1]
 
 
 def requalified(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> set[str]:

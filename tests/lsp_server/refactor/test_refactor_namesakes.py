@@ -97,3 +97,11 @@ def test_what_go_brings_or_an_import_of_all_names_is_the_same_in_another_folder(
     before = "package p\n\nfunc f() { panic(x.Load(1)); load(1) }\n"
     after = before.replace("panic(", "log.Panic(").replace("load(1)", "read(1)")
     assert repeated_in("lib/b", "go", before, after, text).edits
+
+
+@pytest.mark.parametrize("start", ["", "use crate::errors::Result;\n"])
+def test_an_alias_of_result_is_meant_where_a_file_has_one(start: str) -> None:
+    before, text = "fn a() -> Result<A, Error> { b() }\n", f"{start}fn c() -> Result<D, Error> {{ e() }}\n"
+    edit = repeated_in("src/b", "rust", before, before.replace(", Error", ""), text)
+    assert edit.applied(text) == (text.replace(", Error", "") if start else text)
+    assert doubts(edit) == ([] if start else ["`Result` is the one of all files here, and another in the example's"])

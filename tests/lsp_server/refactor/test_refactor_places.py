@@ -290,3 +290,20 @@ def test_a_name_that_begins_at_the_root_is_known_everywhere() -> None:
     )
     edit = sure_edit("php", text, (before, before.replace("new B", "new \\M\\D")))
     assert edit.applied(text).endswith("$c = new \\M\\D(1);\n")
+
+
+@pytest.mark.parametrize(
+    ("language", "file"),
+    [
+        ("typescript", "let a: %s;\n"),
+        ("java", "class A { %s a; }\n"),
+        ("rust", "struct A { a: %s }\n"),
+        ("cpp", "%s a;\n"),
+    ],
+)
+def test_another_type_keeps_its_arguments(language: str, file: str) -> None:
+    for old, new in (("Bag<A, Coin>", "Bag<A>"), ("Bag<A>", "Bag<A, Coin>")):
+        before, here = file % old, old.replace("A", "B")
+        text = file % here + file % here.replace("Bag", "Box")
+        edit = sure_edit(language, text, (before, file % new))
+        assert edit.applied(text) == text.replace(here, new.replace("A", "B"))
