@@ -8,9 +8,7 @@ from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Binding, Scopes,
 from lsp_server.refactor.code.grammar import (
     POSTFIX,
     argument_name,
-    is_call,
     is_container,
-    is_definition,
     is_fixed_name,
     is_name,
     is_named_element,
@@ -21,6 +19,7 @@ from lsp_server.refactor.code.syntax import Node, Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.edit.import_edits import used_names
 from lsp_server.refactor.edit.render import Place
+from lsp_server.refactor.places.drops import dropped_name
 from lsp_server.refactor.places.insertion_places import node_beside, unplaced
 from lsp_server.refactor.places.spellings import unsound
 from lsp_server.refactor.places.surroundings import function_around, other_use, unmet
@@ -65,7 +64,7 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         or _needed(place)
         or unsound(rule, place.match, scopes)
         or unplaced(rule, place.match, scopes)
-        or (None if rule.drops_used else dropped_parameter(rule, place.match))
+        or dropped_name(rule, place.match)
     )
 
 
@@ -130,6 +129,14 @@ def _other_class(rule: Rule, node: Node, scopes: Scopes) -> str | None:
         if rule.language == "php" and is_free and package_import(old.bound, scopes.syntax) != old:
             return f"`{old.bound}` is a class of another namespace here"
     return None
+
+
+def unbound_beside(place: Place, places: Sequence[Place], scopes: Scopes) -> str | None:
+    """Return a name that a place's edit uses, and that no other place around it binds; None if all are bound."""
+    names = [name for name in place.rule.bound_beside if scopes.binding(name, place.match.nodes[0]) == UNKNOWN]
+    around = (one for one in places if one.match.start <= place.match.start and place.match.end <= one.match.end)
+    known = {name for one in around if one is not place for name in one.rule.binds} if names else set[str]()
+    return next((name for name in names if name not in known), None)
 
 
 def _missing_name(rule: Rule, node: Node, scopes: Scopes) -> str | None:
@@ -287,39 +294,6 @@ def hidden_names(rule: Rule, match: Match, scopes: Scopes) -> frozenset[str]:
     inside = (bound.nodes for bound in match.bounds if isinstance(bound.item, Hole | Rest))
     used = {leaf.text: leaf for nodes in inside for node in nodes for leaf in node.leaves() if is_name(leaf)}
     return frozenset(name for name in rule.binds if name in used and scopes.binding(name, used[name]).kind == "global")
-
-
-def dropped_parameter(rule: Rule, match: Match) -> str | None:
-    """Return a reason if the edit takes a parameter away that the place still uses."""
-    kept = {item.text for item in items(rule.template) if isinstance(item, Leaf)}
-    kept |= {item.name for item in items(rule.template) if isinstance(item, Hole | Rest)}
-    gone: set[str] = set()
-    carried: list[Node] = []
-    for bound in match.bounds:
-        is_variable = isinstance(bound.item, Hole | Rest)
-        name = bound.item.name if isinstance(bound.item, Hole | Rest) else getattr(bound.item, "text", "")
-        if name not in kept:
-            gone.update(node.text for node in bound.nodes if is_name(node) and _is_parameter(node))
-        elif is_variable:
-            carried += bound.nodes
-    for leaf in (leaf for node in carried for leaf in node.leaves()):
-        if leaf.text in gone and is_name(leaf) and not _is_parameter(leaf):
-            return f"`{leaf.text}`, which the edit takes away, is used here"
-    return None
-
-
-def _is_parameter(leaf: Node) -> bool:
-    """Return whether a name is a parameter where it stands."""
-    node: Node = leaf
-    for above in leaf.ancestors():
-        if node.field in ("type", "value"):
-            return False
-        if "parameter" in above.kind or node.field in ("parameter", "parameters"):
-            return True
-        if is_definition(above) or is_call(above):
-            return False
-        node = above
-    return False
 
 
 def done_spans(rule: Rule, syntax: Syntax, own: Collection[tuple[int, int]]) -> "Done":

@@ -6,7 +6,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 
 import attrs
-import tree_sitter
 
 from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language
@@ -14,7 +13,7 @@ from lsp_server.languages.registry import language_for
 from lsp_server.refactor.code.bindings import UNKNOWN, Scopes, imports_of
 from lsp_server.refactor.code.syntax import PARSE_SECONDS, Syntax, indent_unit, parse, syntax_of
 from lsp_server.refactor.code.traits import traits_of
-from lsp_server.refactor.edit.checks import Done, done_spans, is_same_thing, why_not
+from lsp_server.refactor.edit.checks import Done, done_spans, is_same_thing, unbound_beside, why_not
 from lsp_server.refactor.edit.file_edit import (
     Doubt,
     FileEdit,
@@ -41,9 +40,9 @@ from lsp_server.refactor.edit.render import File, LeftOut, Place, render
 from lsp_server.refactor.places.doubts import ALL_BUT_WIDE, Beside, doubt_of
 from lsp_server.refactor.places.insertion_places import line_matches
 from lsp_server.refactor.places.uses import of_module, uses_in
-from lsp_server.refactor.rules.candidates import in_macros, may_have_place, near_patterns, near_places, other_syntax
+from lsp_server.refactor.rules.candidates import in_macros, may_have_places, near_places, other_syntax, patterns_of
 from lsp_server.refactor.rules.matching import Bound, Match
-from lsp_server.refactor.rules.pattern import Branch, Leaf, Pattern, literals
+from lsp_server.refactor.rules.pattern import Branch, Leaf, literals
 from lsp_server.refactor.rules.rule import Rule, RuleSet
 
 
@@ -54,26 +53,8 @@ def fits_language(rule: Rule, language: Language) -> bool:
 
 def may_fit(rules: Sequence[Rule], data: bytes) -> bool:
     """Return whether a file has the literal parts of some rule, or of what looks like its places. It is not parsed."""
-    needed = (literals(pattern) for rule in rules for pattern in _patterns(rule))
+    needed = (literals(pattern) for rule in rules for pattern in patterns_of(rule))
     return any(all({"'", '"'} & {*text} or text.encode() in data for text in texts) for texts in needed)
-
-
-def _patterns(rule: Rule) -> Iterator[Sequence[Pattern]]:
-    """Yield the pattern of a rule, and those of what looks like its places."""
-    yield rule.pattern
-    words = re.findall(r"\w+", rule.rename.module) if rule.rename is not None and rule.rename.qualifier else []
-    if words:
-        yield (Leaf("", words[-1], named=True),)  # the module's other names follow too
-    for near in near_patterns(rule):
-        yield (near.pattern,)
-
-
-def _may_have_place(rule: Rule, tree: tree_sitter.Tree, data: bytes, language: Language) -> bool:
-    """Return whether a file may have a place of a rule, or something that looks like one."""
-    words = other_syntax(rule)
-    if rule.rename is not None or traits_of(language.id).macros or (words is not None and words.search(data)):
-        return True
-    return any(may_have_place(pattern, tree, data, language) for pattern in _patterns(rule))
 
 
 def rewrite(
@@ -96,7 +77,7 @@ def rewrite(
         return FileEdit(path)
     tree = language.parse(source.data, None, PARSE_SECONDS)
     try:
-        if tree is None or not any(_may_have_place(rule, tree, source.data, language) for rule in fitting):
+        if tree is None or not any(may_have_places(rule, tree, source.data, language) for rule in fitting):
             return FileEdit(path)
         return _Rewriting(rules, fitting, source, path, syntax_of(tree, source.data, language)).edit(only, beside)
     except RecursionError:  # generated code can be nested deeper than Python's stack
@@ -125,6 +106,7 @@ class _Rewriting:
             places = list(self._apart(places))
         if only is not None:
             places = [place for place in places if self._span_of(place) in only]
+        places = list(self._bound(places))
         if not places:
             return FileEdit(self._path, self._digest, left_out=self._omissions())
         edits = self._edits(places)
@@ -175,6 +157,14 @@ class _Rewriting:
                 self._leave_out(place, place.doubt, "wide")
             else:
                 yield place
+
+    def _bound(self, places: Sequence[Place]) -> Iterator[Place]:
+        """Yield places without those that use a name which another place was to bind: `x` of `for x in a`."""
+        for place in places:
+            if (name := unbound_beside(place, places, self._scopes)) is None:
+                yield place
+            else:
+                self._leave_out(place, f"`{name}`, which the edit uses, is not known here")
 
     def _unknown(self, places: Sequence[Place]) -> tuple[str, ...]:
         """Return the names that the edits of places use, and that nothing defines in a file that has to name all."""

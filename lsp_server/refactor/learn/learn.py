@@ -16,7 +16,7 @@ from lsp_server.refactor.code.grammar import is_name, root_level
 from lsp_server.refactor.code.imports import Import, ImportEdit
 from lsp_server.refactor.code.syntax import Node, Syntax, indent_unit
 from lsp_server.refactor.code.traits import traits_of
-from lsp_server.refactor.edit.checks import dropped_parameter, hidden_names
+from lsp_server.refactor.edit.checks import hidden_names
 from lsp_server.refactor.edit.layout import changed_ending
 from lsp_server.refactor.learn.example import Example, NoRule, parsed
 from lsp_server.refactor.learn.import_rules import ImportRules, import_rules, joined_rules
@@ -31,6 +31,7 @@ from lsp_server.refactor.places.doubts import (
     receivers_of,
     requalified,
 )
+from lsp_server.refactor.places.drops import drops_used, with_followers
 from lsp_server.refactor.places.owners import of_owner
 from lsp_server.refactor.places.positions import position_of_example, position_of_modifier
 from lsp_server.refactor.places.surroundings import needs_of, uses_of
@@ -181,7 +182,7 @@ def learned_set(lessons: Sequence[Lesson], language: Language, reasons: Sequence
         reason = said[0] if said else "both sides of the example are equal"
         raise NoRule(f"no rule: {reason}; give an example of a changed call, expression or statement")
     covered = [one for one in learned if one.wide is not None and covers(one.wide, one.rule)]
-    rules = (*(one.rule for one in learned if one not in covered), *sure, *renames)
+    rules = with_followers((*(one.rule for one in learned if one not in covered), *sure, *renames))
     return RuleSet(language.id, rules, imports, tuple(dict.fromkeys(said)), tuple(one.own for one in lessons), wide)
 
 
@@ -265,7 +266,7 @@ def _learn_sides(
     rule = attrs.evolve(
         rule,
         path=path,
-        drops_used=match is not None and dropped_parameter(rule, match) is not None,
+        drops_used=match is not None and drops_used(rule, match),
         hides=hidden_names(rule, match, scopes) if match is not None else frozenset(),
         brings=tuple(name for name, leaf, is_bound in brought if is_bound),
         unbound=tuple(name for name, leaf, is_bound in brought if not is_bound),

@@ -1,8 +1,9 @@
 """Where code is: in a condition, in an attribute, a statement of its own. It may mean another thing elsewhere."""
 
+import itertools
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from lsp_server.refactor.code.call import is_alone, uses_up
 from lsp_server.refactor.code.grammar import is_access, is_arguments, is_callee, is_name
@@ -14,6 +15,7 @@ PLAIN_KIND = re.compile(
     r"^(primitive|predefined|integral|floating_point|boolean|void)_?\w*type(_specifier|_identifier)?$"
 )
 _CONDITION, _CONSTANT, _STATEMENT = "a condition", "the type of a constant", "a statement of its own"
+_TESTED = "behind a test of its value"
 _ARGUMENT, _NO_ARGUMENT, _IN_INTERFACE = "an argument", "no argument", "a member of an interface"
 _POSITIONS = {
     "deferred": re.compile(r"^(defer|go)_statement$"),
@@ -26,12 +28,15 @@ _OF_INTERFACES = frozenset({"public", "abstract"})
 def position_of_example(old: Node, new: Sequence[Node]) -> str:
     """Return where the code of an example is, if that may matter: "deferred", "an attribute"; else "".
 
-    A value that the edit keeps may be put to the test there, or be a statement. What loses the arguments of its type
-    takes them from what it is assigned to, and an argument may be assigned to anything. What becomes a reference where
-    it is an argument would make a variable another one.
+    A value that the edit keeps may be put to the test there, or be a statement; what it hands over to a call may have
+    been tested before (`if err != nil { return err }`). What loses the arguments of its type takes them from what it is
+    assigned to, and an argument may be assigned to anything. What becomes a reference where it is an argument would
+    make a variable another one.
     """
     if any(same(old, one) for top in new for one in top.walk()) and _is_condition(old):
         return _CONDITION
+    if len(new) == 1 and any(_is_wrapped(name, old, new[0]) for name in _tested(old)):
+        return _TESTED
     if is_alone(old) and any(uses_up(one, old) for one in new):
         return _STATEMENT
     if len(new) == 1 and _has_types(old) and _without_types(old) == _without_types(new[0]) and not _is_argument(old):
@@ -69,6 +74,8 @@ def other_position(rule: Rule, node: Node) -> str:
     here = _position(node)
     if rule.position == _CONDITION:
         here = _CONDITION if _is_condition(node) else here
+    elif rule.position == _TESTED:
+        here = _TESTED if _tested(node) else here
     elif rule.position == _STATEMENT:
         here = _STATEMENT if is_alone(node) else "a value"
     elif rule.position == _NO_ARGUMENT:
@@ -111,6 +118,33 @@ def _is_condition(node: Node) -> bool:
     while node.parent is not None and node.parent.kind == "parenthesized_expression":
         node = node.parent
     return node.field == "condition"
+
+
+def _tested(node: Node) -> set[str]:
+    """Return the names of a node that the nearest condition around it tests."""
+    for above in node.ancestors():
+        condition = above.child("condition")
+        if condition is not None and not condition.start <= node.start < condition.end:
+            return {leaf.text for leaf in condition.leaves() if is_name(leaf)} & _values(node)
+    return set()
+
+
+def _values(node: Node) -> set[str]:
+    return {leaf.text for leaf in node.leaves() if is_name(leaf) and not is_callee(leaf) and leaf.text != "nil"}
+
+
+def _is_wrapped(name: str, old: Node, new: Node) -> bool:
+    """Return whether a name becomes an argument of one more call."""
+    before, after = (
+        max((sum(map(is_arguments, _up_to(leaf, top))) for leaf in top.leaves() if leaf.text == name), default=0)
+        for top in (old, new)
+    )
+    return after > before
+
+
+def _up_to(leaf: Node, top: Node) -> Iterator[Node]:
+    """Yield the nodes above a leaf, up to a node around it."""
+    return itertools.takewhile(lambda above: above is not top, leaf.ancestors())
 
 
 def _is_argument(node: Node) -> bool:

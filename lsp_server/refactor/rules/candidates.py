@@ -18,12 +18,31 @@ from lsp_server.refactor.code.grammar import (
     is_call,
 )
 from lsp_server.refactor.code.syntax import SAME_KIND, Syntax, node_of
+from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.rules.matching import Match, match_at, matches
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, weight
 from lsp_server.refactor.rules.rule import Rule
 
 _NOT_BOUND = "its value is not bound as in the example"
 _TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+def patterns_of(rule: Rule) -> Iterator[Sequence[Pattern]]:
+    """Yield the pattern of a rule, and those of what looks like its places."""
+    yield rule.pattern
+    words = re.findall(r"\w+", rule.rename.module) if rule.rename is not None and rule.rename.qualifier else []
+    if words:
+        yield (Leaf("", words[-1], named=True),)  # the module's other names follow too
+    for near in near_patterns(rule):
+        yield (near.pattern,)
+
+
+def may_have_places(rule: Rule, tree: tree_sitter.Tree, data: bytes, language: Language) -> bool:
+    """Return whether a file may have a place of a rule, or something that looks like one."""
+    words = other_syntax(rule)
+    if rule.rename is not None or traits_of(language.id).macros or (words is not None and words.search(data)):
+        return True
+    return any(may_have_place(pattern, tree, data, language) for pattern in patterns_of(rule))
 
 
 def may_have_place(pattern: Sequence[Pattern], tree: tree_sitter.Tree, data: bytes, language: Language) -> bool:

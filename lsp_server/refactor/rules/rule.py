@@ -120,7 +120,9 @@ class Rule:
     those that nothing in that file binds; `binds` those that the edit itself binds. `needs` says what the edit asks
     of the function around a place, see surroundings.py. `uses` says how the example uses what changed, and so must a
     place; it is empty where that does not matter. `spreads` says that it only takes more out of a value, and `unread`
-    are those of `binds` that it does not use itself. `drops_used` says that the example uses a parameter that it drops.
+    are those of `binds` that it does not use itself. `drops_used` says that the example uses a parameter that it
+    drops, and `followers` are the patterns of other rules that edit the uses of names which it drops, as
+    `bound_beside` are names that it uses, and that the edit of another one around it binds.
     `hides` are the globals that it uses, and that its own names hide after the edit.
     `is_syntax` says that no name tells what is meant, and `receivers` what the varying receivers of the examples are
     called and `position` where the code is (None: anywhere), `seen` what its variables are, and `assumed` the names
@@ -154,6 +156,8 @@ class Rule:
     spreads: bool = False
     unread: tuple[str, ...] = ()
     drops_used: bool = False
+    followers: tuple[Pattern, ...] = ()
+    bound_beside: tuple[str, ...] = ()
     hides: frozenset[str] = frozenset()
     is_syntax: bool = False
     receivers: frozenset[str] = frozenset()

@@ -351,3 +351,28 @@ def test_what_an_attribute_of_rust_gets_instead_of_another_is_sure_and_what_it_g
     edit = sure_edit("rust", text, (before, before.replace("Show", "Show, Debug")))
     assert edit.applied(text) == text
     assert doubts(edit) == ["another declaration may not need it"] * 2
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "last"),
+    [
+        ("go", "package p\n\nfunc f() error {\n\tif err != nil {\n\t\treturn err\n\t}\n\treturn nil\n}\n",
+         "package p\n\nfunc f() error {\n\tif err != nil {\n\t\treturn wrap(err)\n\t}\n\treturn nil\n}\n",
+         "package p\n\nfunc g() error {\n\tif err := h(); err != nil {\n\t\treturn err\n\t}\n\treturn err\n}\n",
+         "\treturn err\n}\n"),
+        ("javascript", "if (err) {\n  done(err);\n}\n", "if (err) {\n  done(wrap(err));\n}\n",
+         "if (err !== null) done(err);\ndone(err);\n", "done(err);\n"),
+        ("python", "if x is not None:\n    f(x)\n", "if x is not None:\n    f(wrap(x))\n",
+         "if y is not None:\n    f(y)\nf(y)\n", "f(y)\n"),
+        ("java", "class A { void f() { if (x != null) { g(x); } } }\n",
+         "class A { void f() { if (x != null) { g(wrap(x)); } } }\n",
+         "class B { void h() { if (y != null) { g(y); } g(y); } }\n", "g(y); } }\n"),
+    ],
+)  # fmt: skip
+def test_what_is_tested_before_it_is_wrapped_is_wrapped_behind_a_test(
+    language: str, before: str, after: str, text: str, last: str
+) -> None:
+    edit = sure_edit(language, text, (before, after))
+    assert doubts(edit) == ["it is elsewhere here, and behind a test of its value in the example"]
+    assert edit.applied(text).endswith(last)
+    assert edit.applied(text).count("wrap(") == 1

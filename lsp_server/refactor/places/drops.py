@@ -1,0 +1,110 @@
+"""The names that an edit takes away: a place may still use them."""
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from lsp_server.refactor.code.bindings import binds, is_function
+from lsp_server.refactor.code.grammar import is_call, is_container, is_definition, is_fixed_name, is_name
+from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.rules.matching import Match, match_at
+from lsp_server.refactor.rules.pattern import Hole, Leaf, Pattern, Rest, items
+from lsp_server.refactor.rules.rule import Rule
+
+_NEAR = 4
+_BLOCK_BINDER = re.compile(r"^(for|enhanced_for|range|with|except|catch)")
+
+
+def dropped_name(rule: Rule, match: Match) -> str | None:
+    """Return a reason if the edit takes a parameter or the name of a block away that the place still uses."""
+    for leaf, is_parameter in _uses(rule, match):
+        if not (rule.drops_used if is_parameter else _is_followed(rule, leaf)):
+            return f"`{leaf.text}`, which the edit takes away, is used here"
+    return None
+
+
+def drops_used(rule: Rule, match: Match) -> bool:
+    """Return whether an example uses a parameter that it drops."""
+    return any(is_parameter for _, is_parameter in _uses(rule, match))
+
+
+def with_followers(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    """Return the rules of some examples, each of which knows what others do with the names that it drops or brings."""
+    return tuple(_beside(rule, [one for one in rules if one is not rule]) for rule in rules)
+
+
+def _beside(rule: Rule, others: Sequence[Rule]) -> Rule:
+    bound = {name for one in others for name in one.binds}
+    return attrs.evolve(
+        rule,
+        followers=_followers(rule, others),
+        bound_beside=tuple(name for name in (*rule.brings, *rule.unbound) if name in bound),
+        brings=tuple(name for name in rule.brings if name not in bound),
+        unbound=tuple(name for name in rule.unbound if name not in bound),
+    )
+
+
+def _followers(rule: Rule, others: Sequence[Rule]) -> tuple[Pattern, ...]:
+    gone = _names(rule.pattern) - _names(rule.template)
+    patterns = [one.pattern[0] for one in others if len(one.pattern) == 1]
+    return tuple(one for one in patterns if gone & _names((one,)))
+
+
+def _names(side: Sequence[Pattern]) -> set[str]:
+    return {item.text for item in items(side) if isinstance(item, Leaf) and item.named}
+
+
+def _is_followed(rule: Rule, leaf: Node) -> bool:
+    """Return whether another rule of the examples edits what uses a name."""
+    around = itertools.islice((leaf, *leaf.ancestors()), _NEAR)
+    return any(match_at(one, node) is not None for node in around for one in rule.followers)
+
+
+def _uses(rule: Rule, match: Match) -> Iterator[tuple[Node, bool]]:
+    """Yield the uses of names that an edit takes away, in the code that it keeps, and whether each is a parameter's."""
+    kept = {item.text for item in items(rule.template) if isinstance(item, Leaf)}
+    kept |= {item.name for item in items(rule.template) if isinstance(item, Hole | Rest)}
+    gone: dict[str, bool] = {}
+    carried: list[Node] = []
+    for bound in match.bounds:
+        is_variable = isinstance(bound.item, Hole | Rest)
+        name = bound.item.name if isinstance(bound.item, Hole | Rest) else getattr(bound.item, "text", "")
+        if name not in kept:
+            names = [node for node in bound.nodes if is_name(node)]
+            gone.update({node.text: True for node in names if _is_parameter(node)})
+            gone.update({node.text: False for node in names if not _is_parameter(node) and _is_of_block(node)})
+        elif is_variable:
+            carried += bound.nodes
+    for leaf in (leaf for node in carried for leaf in node.leaves()):
+        if (
+            leaf.text in gone
+            and is_name(leaf)
+            and not _is_parameter(leaf)
+            and not (is_fixed_name(leaf) and not gone[leaf.text])
+        ):
+            yield leaf, gone[leaf.text]
+
+
+def _is_of_block(leaf: Node) -> bool:
+    """Return whether a name is bound for a block: by a loop, a `with`, a `catch`."""
+    around = next((above for above in leaf.ancestors() if is_container(above) or is_function(above)), None)
+    binders = itertools.takewhile(lambda above: above is not around, leaf.ancestors())
+    kinds = [above.kind for above in binders]
+    is_bound = around is not None and (binds(leaf, around) or "as_pattern_target" in kinds)
+    return bool(is_bound) and any(map(_BLOCK_BINDER.search, kinds))
+
+
+def _is_parameter(leaf: Node) -> bool:
+    """Return whether a name is a parameter where it stands."""
+    node: Node = leaf
+    for above in leaf.ancestors():
+        if node.field in ("type", "value"):
+            return False
+        if "parameter" in above.kind or node.field in ("parameter", "parameters"):
+            return True
+        if is_definition(above) or is_call(above):
+            return False
+        node = above
+    return False
