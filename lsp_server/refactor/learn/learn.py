@@ -32,6 +32,7 @@ from lsp_server.refactor.places.doubts import (
     requalified,
 )
 from lsp_server.refactor.places.drops import drops_used, with_followers
+from lsp_server.refactor.places.jumps import moved_jumps
 from lsp_server.refactor.places.owners import of_owner
 from lsp_server.refactor.places.positions import position_of_example, position_of_modifier
 from lsp_server.refactor.places.surroundings import needs_of, uses_of
@@ -266,6 +267,7 @@ def _learn_sides(
     rule = attrs.evolve(
         rule,
         path=path,
+        jumps=moved_jumps(rule, match) if match is not None else frozenset(),
         drops_used=match is not None and drops_used(rule, match),
         hides=hidden_names(rule, match, scopes) if match is not None else frozenset(),
         brings=tuple(name for name, leaf, is_bound in brought if is_bound),

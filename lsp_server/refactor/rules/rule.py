@@ -122,7 +122,8 @@ class Rule:
     place; it is empty where that does not matter. `spreads` says that it only takes more out of a value, and `unread`
     are those of `binds` that it does not use itself. `drops_used` says that the example uses a parameter that it
     drops, and `followers` are the patterns of other rules that edit the uses of names which it drops, as
-    `bound_beside` are names that it uses, and that the edit of another one around it binds.
+    `bound_beside` are names that it uses, and that the edit of another one around it binds. `jumps` are the words of
+    the example's code that leave something else after the edit, see jumps.py.
     `hides` are the globals that it uses, and that its own names hide after the edit.
     `is_syntax` says that no name tells what is meant, and `receivers` what the varying receivers of the examples are
     called and `position` where the code is (None: anywhere), `seen` what its variables are, and `assumed` the names
@@ -158,6 +159,7 @@ class Rule:
     drops_used: bool = False
     followers: tuple[Pattern, ...] = ()
     bound_beside: tuple[str, ...] = ()
+    jumps: frozenset[str] = frozenset()
     hides: frozenset[str] = frozenset()
     is_syntax: bool = False
     receivers: frozenset[str] = frozenset()
