@@ -77,6 +77,7 @@ def _uses(rule: Rule, match: Match) -> Iterator[tuple[Node, bool]]:
             gone.update({node.text: False for node in names if not _is_parameter(node) and _is_of_block(node)})
         elif is_variable:
             carried += bound.nodes
+    gone = {name: is_parameter for name, is_parameter in gone.items() if is_parameter or name not in _bare(carried)}
     for leaf in (leaf for node in carried for leaf in node.leaves()):
         if (
             leaf.text in gone
@@ -85,6 +86,11 @@ def _uses(rule: Rule, match: Match) -> Iterator[tuple[Node, bool]]:
             and not (is_fixed_name(leaf) and not gone[leaf.text])
         ):
             yield leaf, gone[leaf.text]
+
+
+def _bare(carried: Sequence[Node]) -> set[str]:
+    """Return the names that a variable of the template is: `i` of `for i := 0; ...` and `for i := range n`."""
+    return {node.text for node in carried if is_name(node)}
 
 
 def _is_of_block(leaf: Node) -> bool:

@@ -6,7 +6,15 @@ import re
 from lsp_server.refactor.change.libraries import is_whole
 from lsp_server.refactor.change.overrides import overrides_nothing
 from lsp_server.refactor.code.bindings import Scopes, is_function
-from lsp_server.refactor.code.declarations import ASSIGNS, Declaration, Names, inner_parent, is_member, names_of
+from lsp_server.refactor.code.declarations import (
+    ASSIGNS,
+    Declaration,
+    Names,
+    inner_parent,
+    is_member,
+    last_name,
+    names_of,
+)
 from lsp_server.refactor.code.grammar import SELF, is_access, is_call, is_string_content
 from lsp_server.refactor.code.syntax import Node
 from lsp_server.refactor.code.traits import traits_of
@@ -16,6 +24,7 @@ from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, items, variabl
 from lsp_server.refactor.rules.rule import Rule
 
 CLOSURES = frozenset({"anonymous_function", "anonymous_function_creation_expression", "arrow_function"})
+_PARAMETERS = frozenset({"parameter_declaration", "optional_parameter_declaration", "formal_parameter"})
 _TYPES = re.compile(r"(type|template)_argument")
 _TYPE_ALONE = re.compile(r"^(class_literal|instanceof_expression)$")
 
@@ -72,6 +81,8 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     if traits_of(rule.language).is_script and come & {"const", "let"} and gone & {"let", "var"}:
         word = "var" if "var" in gone else "let"
         return _other_variable(word, "const" if "const" in come else "let", match.nodes[0], names_of(scopes.syntax))
+    if come & {"const", "final"} and (name := _set_parameter(match.nodes[0], names_of(scopes.syntax))):
+        return f"`{name}` is set again here"
     if "static" in come and rule.language == "php" and match.nodes[0].kind in CLOSURES:
         return "`$this` is used here" if any(leaf.text == "this" for leaf in match.nodes[0].leaves()) else None
     if gone == {"_"} and rule.language == "go":
@@ -151,6 +162,14 @@ def _is_set(leaf: Node) -> bool:
             return node.field == "left"
         node = above
     return False
+
+
+def _set_parameter(node: Node, names: Names) -> str:
+    """Return the parameter around a node, or that it is, to which its function assigns; "" if there is none."""
+    around = next((one for one in (node, *node.ancestors()) if one.kind in _PARAMETERS), None)
+    name = last_name(around.child("declarator") or around.child("name")) if around is not None else None
+    declared = names.declared(name.text).get(name.start) if name is not None else None
+    return declared.leaf.text if declared is not None and _is_set_again(declared, names) else ""
 
 
 def _overriding(node: Node) -> str | None:

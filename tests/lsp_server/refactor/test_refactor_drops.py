@@ -51,3 +51,10 @@ def test_a_loop_is_edited_with_what_uses_its_name_or_not_at_all(
     edit = sure_edit(language, other, (before, after))
     assert edit.applied(other) == other
     assert "`i`, which the edit takes away, is used here" in reasons(edit)
+
+
+def test_the_name_of_a_loop_that_stays_one_is_not_taken_away() -> None:
+    before = "package p\n\nfunc f() {\n\tfor i := 0; i < n; i++ {\n\t\ta(i)\n\t}\n}\n"
+    text = before.replace("i", "j").replace("n;", "m;").replace("fjnc", "func")
+    edit = sure_edit("go", text, (before, before.replace("i := 0; i < n; i++", "i := range n")))
+    assert edit.applied(text) == text.replace("j := 0; j < m; j++", "j := range m")

@@ -173,3 +173,18 @@ def test_a_type_with_arguments_comes_only_where_one_can_be(place: str) -> None:
     edit = edit_of("java", [(before, before.replace("Coin", "Box<Gold>"))], text)
     assert edit.applied(text) == text.replace("<Coin>", "<Box<Gold>>")
     assert reasons(edit) == ["a type with arguments cannot be here"]
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text"),
+    [
+        ("cpp", "void f(Bag a) {}\n", "void f(const Bag& a) {}\n", "void g(Bag b) { %s c(b); }\n"),
+        ("java", "class A { void f(Bag a) {} }\n", "class A { void f(final Bag a) {} }\n",
+         "class B { void g(Bag b) { %s c(b); } }\n"),
+    ],
+)  # fmt: skip
+def test_a_parameter_that_its_function_sets_again_is_not_constant(
+    language: str, before: str, after: str, text: str
+) -> None:
+    assert reasons(edit_of(language, [(before, after)], text % "b = d();")) == ["`b` is set again here"]
+    assert edit_of(language, [(before, after)], text % "d();").edits
