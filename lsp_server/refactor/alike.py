@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
+from engine.reading import read_text
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.code.bindings import BROUGHT
 from lsp_server.refactor.code.grammar import SELF, is_definition, is_import, is_name
 from lsp_server.refactor.code.syntax import Node, parse
-from lsp_server.refactor.edit.rewrite import fits_language
-from lsp_server.refactor.rules.pattern import Item, Leaf, items
+from lsp_server.refactor.edit.file_edit import counted
+from lsp_server.refactor.edit.rewrite import fits_language, may_fit
+from lsp_server.refactor.rules.pattern import Item, Leaf, items, literals
 from lsp_server.refactor.rules.rule import Rule, RuleSet
+from lsp_server.refactor.search import Target
 
 _LEAST = 3
 """The letters of a word that says something."""
@@ -23,6 +26,7 @@ _MACROS = frozenset(
     | {"print", "stringify", "thread_local", "todo", "unimplemented", "unreachable", "vec", "write", "writeln"}
 )
 """Macros of Rust's standard library beside those in BROUGHT."""
+_MOST_WORDS = 4
 _DECLARES = ("declaration", "definition", "declarator", "assignment", "specifier")
 
 
@@ -163,3 +167,29 @@ def _code(root: Node, has_imports: bool) -> Iterator[Node]:
 
 def _is_defined(leaf: Node) -> bool:
     return is_name(leaf) and leaf.field == "name" and leaf.parent is not None and is_definition(leaf.parent)
+
+
+def why_nothing(rules: Sequence[RuleSet], targets: Sequence[Target]) -> Iterator[str]:
+    """Yield a line for each language: what was searched there, and why nothing was found."""
+    for one in rules:
+        files = [
+            target for target in targets if any(fits_language(rule, language_for("", target.path)) for rule in one.all)
+        ]
+        texts = [text for target in files if (text := read_text(target.folder, target.path)) is not None]
+        count = sum(may_fit(one.all, text.encode("utf-8", "surrogatepass")) for text in texts)
+        if not files:
+            yield f"{one.language}: no file of this language was searched"
+        elif not count:
+            words = dict.fromkeys(_lacking(rule, texts) for rule in one.all)
+            yield f"{one.language}: none of {counted(len(files), 'file')} has {' or '.join(filter(None, words))}"
+        else:
+            fits = "has these words, but not this code" if count == 1 else "have these words, but not this code"
+            yield f"{one.language}: {count} of {counted(len(files), 'file')} {fits}"
+
+
+def _lacking(rule: Rule, texts: Sequence[str]) -> str:
+    """Return the first word of a rule that no text has, or those that none has together; "" if it has no words."""
+    parts = literals(rule.pattern)
+    words = [part for part in parts if part.isidentifier()] or parts[:1]
+    lacking = [word for word in words if not any(word in text for text in texts)][:1]
+    return " with ".join(map(repr, lacking or words[:_MOST_WORDS]))

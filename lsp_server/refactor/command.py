@@ -24,15 +24,14 @@ from engine.protocol.messages import plain
 from engine.reading import read_text
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import LANGUAGES, language_for
-from lsp_server.refactor.alike import alike
+from lsp_server.refactor.alike import alike, why_nothing
 from lsp_server.refactor.edit.file_edit import FileEdit, counted
-from lsp_server.refactor.edit.rewrite import fits_language, may_fit
+from lsp_server.refactor.edit.rewrite import fits_language
 from lsp_server.refactor.learn.example import Example, NoRule, changed_files
 from lsp_server.refactor.learn.learn import learn
 from lsp_server.refactor.learn.notation import described, rules_of_code, with_contexts
 from lsp_server.refactor.places.doubts import Beside
 from lsp_server.refactor.rivals import with_rivals
-from lsp_server.refactor.rules.pattern import literals
 from lsp_server.refactor.rules.rule import RuleSet
 from lsp_server.refactor.save import NotSaved, save, undo_interrupted
 from lsp_server.refactor.search import Caps, Found, Progress, Target, search
@@ -348,24 +347,6 @@ def unknown_names(found: Sequence[Found]) -> Iterator[str]:
             f"the edit uses `{name}`, which nothing defines or imports in {where} ({counted(places, 'place')}); "
             "import it in the example, and its import follows"
         )
-
-
-def why_nothing(rules: Sequence[RuleSet], targets: Sequence[Target]) -> Iterator[str]:
-    """Yield a line for each language: what was searched there, and why nothing was found."""
-    for one in rules:
-        files = [
-            target for target in targets if any(fits_language(rule, language_for("", target.path)) for rule in one.all)
-        ]
-        texts = [text for target in files if (text := read_text(target.folder, target.path)) is not None]
-        alike = sum(may_fit(one.all, text.encode("utf-8", "surrogatepass")) for text in texts)
-        if not files:
-            yield f"{one.language}: no file of this language was searched"
-        elif not alike:
-            words = " or ".join(dict.fromkeys(repr(text) for rule in one.all for text in literals(rule.pattern)[:1]))
-            yield f"{one.language}: none of {counted(len(files), 'file')} has {words}"
-        else:
-            words = "has these words, but not this code" if alike == 1 else "have these words, but not this code"
-            yield f"{one.language}: {alike} of {counted(len(files), 'file')} {words}"
 
 
 def shown_path(found: Found) -> str:

@@ -160,10 +160,11 @@ def test_each_language_says_what_was_searched_there_and_why_nothing_was_found(tm
 
 
 def test_nothing_found_is_a_failure_that_names_the_words(tmp_path: Path) -> None:
-    repository(tmp_path, {"a.py": "x = 1\n"})
-    done = refactor(tmp_path, ".", "--from", "load($A)", "--to", "read($A)")
-    assert done.stderr.splitlines()[-1] == "midspan: python: none of 1 file has 'load'"
-    assert done.returncode == 1
+    repository(tmp_path, {"a.py": "x = load(1)\n", "b.py": "depth = 2\n"})
+    for code, words in (("store()", "'store'"), ("height[load]", "'height'"), ("depth[load]", "'depth' with 'load'")):
+        done = refactor(tmp_path, ".", "--from", code, "--to", "read()")
+        assert done.stderr.splitlines()[-1] == f"midspan: python: none of 2 files has {words}"
+        assert done.returncode == 1
 
 
 def test_a_name_that_nothing_defines_is_said_before_a_file_is_written(tmp_path: Path) -> None:
