@@ -40,7 +40,7 @@ def put(learned: list[Learned], new: Learned) -> None:
         is_equal = old.rule.pattern == new.rule.pattern and old.rule.template == new.rule.template
         if is_equal and _limits(old.rule) == _limits(new.rule):
             rule = attrs.evolve(
-                old.rule,
+                _both(old.rule, new.rule),
                 uses=uses,
                 receivers=old.rule.receivers | new.rule.receivers,
                 position=position,
@@ -56,7 +56,7 @@ def put(learned: list[Learned], new: Learned) -> None:
             nodes = (*old.nodes, *new.nodes) if old.nodes and new.nodes else ()
             names = tuple(name for name in old.rule.names if name.text in constants)
             rule = attrs.evolve(
-                old.rule,
+                _both(old.rule, new.rule),
                 pattern=sides.pattern,
                 template=sides.template,
                 names=names,
@@ -77,6 +77,17 @@ def put(learned: list[Learned], new: Learned) -> None:
             learned[index] = Learned(rule, old.sort, nodes, wide=old.wide, examples=old.examples + new.examples)
             return
     learned.append(new)
+
+
+def _both(old: Rule, new: Rule) -> Rule:
+    """Return the first rule with what both examples say of the code around them."""
+    return attrs.evolve(
+        old,
+        members=tuple(name for name in old.members if name in new.members),
+        trait=old.trait if old.trait == new.trait else None,
+        jumps=old.jumps | new.jumps,
+        drops_used=old.drops_used or new.drops_used,
+    )
 
 
 def _seen_in(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> tuple[Seen, ...]:

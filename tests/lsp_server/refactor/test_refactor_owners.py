@@ -69,3 +69,10 @@ def test_a_method_of_a_trait_is_another_one_in_another_trait(text: str, doubt: s
     edit = sure_edit("rust", text, (before, before.replace("visit", "serialize")))
     assert doubts(edit) == ([doubt] if doubt else [])
     assert edit.applied(text) == (text if doubt else text.replace("visit", "serialize"))
+
+
+def test_examples_in_two_traits_say_that_all_are_meant() -> None:
+    text = "impl %s for A {\n    fn visit(&self, b: Bag) -> Id { b.a() }\n}\n"
+    examples = [(text % name, (text % name).replace("visit", "serialize")) for name in ("Put", "Take")]
+    other = text % "Give"
+    assert sure_edit("rust", other, *examples).applied(other) == other.replace("visit", "serialize")
