@@ -25,7 +25,7 @@ from lsp_server.refactor.learn.learned import Learned, put
 from lsp_server.refactor.learn.notation import described, with_contexts
 from lsp_server.refactor.learn.wide import sure_and_wide
 from lsp_server.refactor.places.doubts import SURE
-from lsp_server.refactor.rules.pattern import Leaf, Pattern, items
+from lsp_server.refactor.rules.pattern import names_in
 from lsp_server.refactor.rules.rule import Own, Rule, RuleSet, has_same_sides
 from lsp_server.refactor.search import Found, Target
 
@@ -313,17 +313,13 @@ def _is_of_imports(one: Lesson) -> bool:
 
 def _own_imports(learned: Sequence[Learned], imports: ImportEdit, after: Syntax) -> ImportEdit:
     """Return the imports that the rules need or need no longer. Other files may lack one that this file has."""
-    old = {text for each in learned for text in _names(each.rule.pattern)}
-    new = {text for each in learned for text in _names(each.rule.template)}
+    old = {text for each in learned for text in names_in(each.rule.pattern)}
+    new = {text for each in learned for text in names_in(each.rule.template)}
     there = [one for one in imports_of(after).all if one.bound in new - old and one not in imports.added]
     added = [one for one in imports.added if one.bound in new]
     removed = [one for one in imports.removed if one.bound in old]
     replaced = [pair for pair in imports.replaced if pair[0] in removed and pair[1] in added]
     return ImportEdit(tuple(dict.fromkeys([*added, *there])), tuple(removed), tuple(replaced))
-
-
-def _names(patterns: Sequence[Pattern]) -> set[str]:
-    return {item.text for item in items(patterns) if isinstance(item, Leaf) and item.named}
 
 
 @functools.lru_cache(16)

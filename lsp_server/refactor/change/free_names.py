@@ -6,7 +6,7 @@ from lsp_server.refactor.change.generalise import Sides
 from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, declares, imports_of, package_import
 from lsp_server.refactor.code.grammar import SELF, is_access, is_callee, is_fixed_name, is_name, receiver_of
 from lsp_server.refactor.code.syntax import Node, Syntax
-from lsp_server.refactor.rules.pattern import Leaf, Pattern, items
+from lsp_server.refactor.rules.pattern import Leaf, Pattern, items, names_in
 from lsp_server.refactor.rules.rule import Name
 
 _NEVER_BOUND = SELF | {"super"}
@@ -106,5 +106,5 @@ def names_bound(nodes: Sequence[Node], sides: Sides, after: Syntax) -> tuple[str
 def _new_leaves(nodes: Sequence[Node], sides: Sides) -> list[Node]:
     """Return the leaves whose texts only the template has."""
     old = {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
-    new = {item.text for item in items(sides.template) if isinstance(item, Leaf) and item.named} - old
+    new = names_in(sides.template) - old
     return [leaf for top in nodes for leaf in top.leaves() if leaf.text in new]

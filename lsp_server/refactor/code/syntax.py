@@ -156,6 +156,7 @@ def convert(cursor: tree_sitter.TreeCursor, data: bytes, language: Language, com
 
     Raises RecursionError when it is deeper than _DEEPEST.
     """
+    # Iterative: _DEEPEST is more than Python's stack has.
     stack = [_opened(cursor, language)]
     descend = cursor.goto_first_child()
     while True:

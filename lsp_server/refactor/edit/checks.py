@@ -25,7 +25,7 @@ from lsp_server.refactor.places.jumps import other_jump
 from lsp_server.refactor.places.spellings import unsound
 from lsp_server.refactor.places.surroundings import function_around, other_use, unmet
 from lsp_server.refactor.rules.matching import Bound, Match, match_at, matches
-from lsp_server.refactor.rules.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, as_pattern, items
+from lsp_server.refactor.rules.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, as_pattern, items, names_in
 from lsp_server.refactor.rules.rule import Name, Rule
 from lsp_server.refactor.rules.values import lost
 
@@ -112,7 +112,7 @@ def _imported_receiver(match: Match, scopes: Scopes) -> str | None:
 
 def _taken_name(rule: Rule, node: Node, scopes: Scopes, added: Sequence[Import]) -> str | None:
     """Return a reason if a name that the edit imports is something else at the place."""
-    new = {item.text for item in items(rule.template) if isinstance(item, Leaf) and item.named}
+    new = names_in(rule.template)
     for one in added:
         here = scopes.binding(one.bound, node)
         is_other = here.kind in ("parameter", "local", "global")

@@ -29,7 +29,7 @@ from lsp_server.refactor.places.owners import other_owner
 from lsp_server.refactor.places.positions import PLAIN_KIND, is_redundant, other_position
 from lsp_server.refactor.places.surroundings import function_around
 from lsp_server.refactor.rules.matching import Match
-from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, variables
+from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, names_in, variables
 from lsp_server.refactor.rules.rule import Rule
 from lsp_server.refactor.rules.values import other_value
 
@@ -358,7 +358,7 @@ def _parameters(patterns: Sequence[Pattern], *, is_inside: bool = False) -> set[
 
 def _has_short_name(rule: Rule) -> bool:
     """Return whether a rule has no more than one name, of one word, as many classes may have it: `send`, `get`."""
-    names = {item.text for item in items(rule.pattern) if isinstance(item, Leaf) and item.named} - SELF
+    names = names_in(rule.pattern) - SELF
     return len(names) == 1 and not any(
         _SEVERAL_WORDS.search(name) and not _CONVERSION.fullmatch(name) for name in names
     )

@@ -10,7 +10,7 @@ from lsp_server.refactor.code.bindings import binds, is_function
 from lsp_server.refactor.code.grammar import is_call, is_container, is_definition, is_fixed_name, is_name
 from lsp_server.refactor.code.syntax import Node
 from lsp_server.refactor.rules.matching import Match, match_at
-from lsp_server.refactor.rules.pattern import Hole, Leaf, Pattern, Rest, items
+from lsp_server.refactor.rules.pattern import Hole, Leaf, Pattern, Rest, items, names_in
 from lsp_server.refactor.rules.rule import Rule
 
 _NEAR = 4
@@ -47,13 +47,9 @@ def _beside(rule: Rule, others: Sequence[Rule]) -> Rule:
 
 
 def _followers(rule: Rule, others: Sequence[Rule]) -> tuple[Pattern, ...]:
-    gone = _names(rule.pattern) - _names(rule.template)
+    gone = names_in(rule.pattern) - names_in(rule.template)
     patterns = [one.pattern[0] for one in others if len(one.pattern) == 1]
-    return tuple(one for one in patterns if gone & _names((one,)))
-
-
-def _names(side: Sequence[Pattern]) -> set[str]:
-    return {item.text for item in items(side) if isinstance(item, Leaf) and item.named}
+    return tuple(one for one in patterns if gone & names_in((one,)))
 
 
 def _is_followed(rule: Rule, leaf: Node) -> bool:
@@ -77,8 +73,10 @@ def _uses(rule: Rule, match: Match) -> Iterator[tuple[Node, bool]]:
             gone.update({node.text: False for node in names if not _is_parameter(node) and _is_of_block(node)})
         elif is_variable:
             carried += bound.nodes
-    gone = {name: is_parameter for name, is_parameter in gone.items() if is_parameter or name not in _bare(carried)}
-    for leaf in (leaf for node in carried for leaf in node.leaves()):
+    # `i` of `for i := 0; ...` is that of `for i := range n`.
+    bare = {node.text for node in carried if is_name(node)}
+    gone = {name: is_parameter for name, is_parameter in gone.items() if is_parameter or name not in bare}
+    for leaf in (leaf for node in carried for leaf in node.leaves()) if gone else ():
         if (
             leaf.text in gone
             and is_name(leaf)
@@ -86,11 +84,6 @@ def _uses(rule: Rule, match: Match) -> Iterator[tuple[Node, bool]]:
             and not (is_fixed_name(leaf) and not gone[leaf.text])
         ):
             yield leaf, gone[leaf.text]
-
-
-def _bare(carried: Sequence[Node]) -> set[str]:
-    """Return the names that a variable of the template is: `i` of `for i := 0; ...` and `for i := range n`."""
-    return {node.text for node in carried if is_name(node)}
 
 
 def _is_of_block(leaf: Node) -> bool:

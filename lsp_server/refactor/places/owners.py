@@ -52,16 +52,16 @@ def other_owner(rule: Rule, node: Node, syntax: Syntax) -> str:
         uses = names_of(syntax).leaves(name)
         if owner != rule.owner and not _declares(owner, name, syntax) and not any(_is_used(one, owner) for one in uses):
             return f"its class declares no `{name}`, which the edit uses"
-        if any(_is_own(one) and _sets(one, node) for one in uses):
+        if _is_set_around(name, node):
             return f"`{name}`, which the edit uses, is set here"
     return ""
 
 
-def _sets(leaf: Node, node: Node) -> bool:
+def _is_set_around(name: str, node: Node) -> bool:
     """Return whether a node is in the value that a member gets: `x` in `self.x = f(x)`."""
-    access = leaf.parent
-    target = access.parent if access is not None and access.field == "left" else None
-    return target is not None and any(above is target for above in node.ancestors())
+    targets = (above.child("left") for above in node.ancestors())
+    leaves = (leaf for target in targets if target is not None for leaf in target.children)
+    return any(leaf.text == name and _is_own(leaf) for leaf in leaves)
 
 
 def _declares(owner: str, name: str, syntax: Syntax) -> bool:
@@ -72,9 +72,11 @@ def _declares(owner: str, name: str, syntax: Syntax) -> bool:
 
 def _is_property(leaf: Node, owner: str) -> bool:
     """Return whether a name is that of a property of PHP, or of a field of JavaScript, which a type declares."""
-    around = next((above for above in leaf.ancestors() if _PROPERTY.search(above.kind)), None)
-    declared = around.child("name") or around.child("property") if around is not None else None
-    return declared is not None and declared in (leaf, leaf.parent) and _owner(leaf) == owner
+    for named in filter(None, (leaf, leaf.parent)):
+        around = named.parent
+        if around is not None and _PROPERTY.search(around.kind):
+            return named is (around.child("name") or around.child("property")) and _owner(leaf) == owner
+    return False
 
 
 def _own_members(tops: Sequence[Node]) -> Iterator[str]:

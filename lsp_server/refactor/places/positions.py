@@ -41,7 +41,7 @@ def position_of_example(old: Node, new: Sequence[Node]) -> str:
         return _STATEMENT
     if len(new) == 1 and _has_types(old) and _without_types(old) == _without_types(new[0]) and not _is_argument(old):
         return _NO_ARGUMENT
-    if _is_argument(old) and next(new[0].leaves()).text == "&" != next(old.leaves()).text:
+    if len(new) == 1 and _is_argument(old) and next(new[0].leaves()).text == "&" != next(old.leaves()).text:
         return _ARGUMENT
     tokens = [Counter(leaf.text for top in side for leaf in top.leaves()) for side in ((old,), new)]
     if position_of_modifier(old) and _is_less(*tokens):

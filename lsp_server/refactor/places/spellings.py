@@ -140,7 +140,7 @@ def _other_function(come: set[str], match: Match, scopes: Scopes) -> str | None:
 
 
 def _is_set_again(one: Declaration, names: Names) -> bool:
-    """Return whether a variable of JavaScript may be assigned to beside its declaration."""
+    """Return whether a variable or a parameter may be assigned to beside its declaration."""
     for leaf in names.leaves(one.leaf.text):
         if leaf is one.leaf or not one.scope.start <= leaf.start < one.scope.end or not _is_set(leaf):
             continue

@@ -20,7 +20,7 @@ from lsp_server.refactor.code.grammar import (
 from lsp_server.refactor.code.syntax import SAME_KIND, Syntax, node_of
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.rules.matching import Match, match_at, matches
-from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, weight
+from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, names_in, weight
 from lsp_server.refactor.rules.rule import Rule
 
 _NOT_BOUND = "its value is not bound as in the example"
@@ -230,7 +230,7 @@ def _with_any_receiver(pattern: Branch, values: Collection[str], rule: Rule) -> 
 def _with_any_member(pattern: Branch, rule: Rule) -> Branch:
     """Return a pattern of a member access that may have any member, if the edit keeps it."""
     last = pattern.children[-1]
-    stays = {item.text for item in items(rule.template) if isinstance(item, Leaf) and item.named}
+    stays = names_in(rule.template)
     if not is_access(pattern) or not isinstance(last, Leaf) or last.text not in stays:
         return pattern
     return _with_hole(pattern)

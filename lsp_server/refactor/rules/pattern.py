@@ -99,6 +99,11 @@ def literals(patterns: Sequence[Pattern]) -> list[str]:
     return sorted(texts, key=lambda text: (-len(text), text))
 
 
+def names_in(patterns: Sequence[Pattern]) -> set[str]:
+    """Return the texts of the named tokens: names, literals and the like."""
+    return {item.text for item in items(patterns) if isinstance(item, Leaf) and item.named}
+
+
 def as_pattern(template: Pattern) -> Pattern:
     """Return a template as a pattern, to find the places that have an edit already. Composed texts may be any."""
     if isinstance(template, Branch):
