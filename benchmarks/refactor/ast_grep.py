@@ -14,7 +14,8 @@ from pathlib import Path
 import attrs
 
 from benchmarks.refactor.refactor_edits import FOLDER, Edit, Score, score
-from lsp_server.refactor.edit.file_edit import FileEdit, TextEdit
+from lsp_server.refactor.edit.file_edit import FileEdit
+from lsp_server.refactor.edit.text_edit import TextEdit
 
 _RUNS = 3
 
@@ -39,7 +40,7 @@ class Match:
     def edit(self, data: bytes) -> TextEdit:
         """Return the edit of a file with these bytes."""
         start = len(data[: self.start].decode())
-        return TextEdit(self.start, self.end, start, start + len(data[self.start : self.end].decode()), self.text)
+        return TextEdit(start, start + len(data[self.start : self.end].decode()), self.text)
 
 
 @attrs.frozen
@@ -140,7 +141,7 @@ def chain(text: str, runs: Sequence[Sequence[TextEdit]]) -> list[TextEdit]:
             new += letter
             continue
         if new or offset > start:
-            done.append(TextEdit(0, 0, start, offset, new))
+            done.append(TextEdit(start, offset, new))
         start, new = offset + 1, ""
     return done
 

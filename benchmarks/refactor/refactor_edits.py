@@ -13,7 +13,8 @@ import attrs
 
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.edit.file_edit import FileEdit, TextEdit
+from lsp_server.refactor.edit.file_edit import FileEdit
+from lsp_server.refactor.edit.text_edit import TextEdit
 from lsp_server.refactor.learn.example import Example
 
 FOLDER = Path(__file__).parent / "edits"

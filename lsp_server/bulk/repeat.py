@@ -26,7 +26,8 @@ from lsp_server.refactor.places.doubts import TO_CHOOSE
 from lsp_server.refactor.recent import RecentPlaces, RecentRules, former_places, found_in, recent_places
 from lsp_server.refactor.rivals import found_rivals
 from lsp_server.refactor.rules.rule import RuleSet
-from lsp_server.refactor.search import Caps, Found, Progress, Worker, WorkerFailed, search
+from lsp_server.refactor.search import Caps, Found, Progress, search
+from lsp_server.refactor.worker import Worker, WorkerFailed
 from lsp_server.session import Session
 from lsp_server.wire import ActionName, ScopeName
 

@@ -18,12 +18,13 @@ from lsp_server.refactor.change.difference import Sort
 from lsp_server.refactor.code.bindings import imports_of
 from lsp_server.refactor.code.imports import ImportEdit
 from lsp_server.refactor.code.syntax import PARSE_SECONDS, Syntax, syntax_of
-from lsp_server.refactor.edit.file_edit import FileEdit, Places, Span, by_place, digest_of
+from lsp_server.refactor.edit.file_edit import FileEdit, Span, digest_of
 from lsp_server.refactor.edit.rewrite import rewrite
 from lsp_server.refactor.learn.learn import Lesson, lesson
 from lsp_server.refactor.learn.learned import Learned, put
 from lsp_server.refactor.learn.notation import described, with_contexts
 from lsp_server.refactor.learn.wide import sure_and_wide
+from lsp_server.refactor.pending import Places, by_place
 from lsp_server.refactor.places.doubts import SURE
 from lsp_server.refactor.rules.pattern import names_in
 from lsp_server.refactor.rules.rule import Own, Rule, RuleSet, has_same_sides

@@ -14,7 +14,8 @@ from lsp_server.refactor.code.syntax import parse
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.edit.rewrite import fits_language
 from lsp_server.refactor.rules.rule import Rename, Rule, RuleSet
-from lsp_server.refactor.search import Target, side_by_side, texts_of
+from lsp_server.refactor.search import Target, texts_of
+from lsp_server.refactor.worker import side_by_side
 
 
 def has_renames(rules: Sequence[RuleSet]) -> bool:

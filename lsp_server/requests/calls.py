@@ -14,7 +14,7 @@ from engine.reading import read_text
 from lsp_server.bulk.workspace_edit import ProjectFiles
 from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Documents, Snapshot
-from lsp_server.refactor.search import Target, Worker
+from lsp_server.refactor.search import Target
 from lsp_server.refactor.signatures import (
     CallPlace,
     ChangedSignature,
@@ -23,6 +23,7 @@ from lsp_server.refactor.signatures import (
     calls_left,
     signature_change,
 )
+from lsp_server.refactor.worker import Worker
 from lsp_server.requests.arguments import Arguments
 from lsp_server.session import Session
 from lsp_server.suggest.rewritten import Verdict

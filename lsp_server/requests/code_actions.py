@@ -21,7 +21,7 @@ from lsp_server.documents.store import Snapshot, offset_in
 from lsp_server.engine_link.link import ProgressBar
 from lsp_server.protocol import MidspanProtocol, refusal
 from lsp_server.refactor.edit.file_edit import counted
-from lsp_server.refactor.search import Worker
+from lsp_server.refactor.worker import Worker
 from lsp_server.requests.next_edit import NextEdits
 from lsp_server.requests.registration import EditorReports
 from lsp_server.session import PARSE_PATIENCE_S, SHORT_PATIENCE_S, Session

@@ -25,7 +25,7 @@ from lsp_server.documents.store import Snapshot
 from lsp_server.engine_link.link import EngineLink
 from lsp_server.engine_link.status import StatusBoard
 from lsp_server.refactor.related_code import EditedFile, RelatedCode, related_code
-from lsp_server.refactor.search import NICENESS, Worker
+from lsp_server.refactor.worker import NICENESS, Worker
 from lsp_server.session import Session
 from lsp_server.suggest.region import Region, names_of, past_edits, regions_of, used_in
 from lsp_server.suggest.rewritten import EditPrice, Verdict, asked_text, verdicts

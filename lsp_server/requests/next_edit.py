@@ -18,11 +18,13 @@ from lsp_server.bulk.repeat import RecentRule
 from lsp_server.bulk.workspace_edit import ProjectFiles
 from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Snapshot, offset_in, position_in
-from lsp_server.refactor.edit.file_edit import PendingFile, Replacement
+from lsp_server.refactor.edit.text_edit import TextEdit
+from lsp_server.refactor.pending import PendingFile
 from lsp_server.refactor.recent import RecentRules, places_in, places_of_files
 from lsp_server.refactor.rivals import has_renames, with_rivals
 from lsp_server.refactor.rules.rule import RuleSet
-from lsp_server.refactor.search import NICENESS, Target, Worker
+from lsp_server.refactor.search import Target
+from lsp_server.refactor.worker import NICENESS, Worker
 from lsp_server.requests.calls import SETTLED_S, CallEdit, Calls
 from lsp_server.requests.model_edits import ModelEdits, Reports
 from lsp_server.session import Session
@@ -264,7 +266,7 @@ class NextEdits:
             return None
         self._without_rule_at = snapshot.uri
         there, edit = call.snapshot, call.edit
-        place = Replacement(edit.start, edit.end, edit.text)
+        place = TextEdit(edit.start, edit.end, edit.text)
         return self._edit(there.uri, there.version, there.text, place, call.remaining)
 
     async def _search_without_rule(
@@ -354,11 +356,11 @@ class NextEdits:
         if current.may_leave_file:
             current.search.begin(snapshot)
 
-    def _offer(self, current: _Round, uri: str, version: int, file: PendingFile, place: Replacement) -> NextEdit:
+    def _offer(self, current: _Round, uri: str, version: int, file: PendingFile, place: TextEdit) -> NextEdit:
         remaining = max(1, sum(one.count for one in current.files.values()))
         return self._edit(uri, version, file.text, place, remaining)
 
-    def _edit(self, uri: str, version: int, text: str, place: Replacement, remaining: int = 1) -> NextEdit:
+    def _edit(self, uri: str, version: int, text: str, place: TextEdit, remaining: int = 1) -> NextEdit:
         source, encoding = self._session.documents.source_of(text), self._session.encoding
         start, end = (position_in(source, offset, encoding) for offset in (place.start, place.end))
         return NextEdit(

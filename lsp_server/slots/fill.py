@@ -13,7 +13,8 @@ from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import errors
 from lsp_server.refactor.code.syntax import PARSE_SECONDS
-from lsp_server.refactor.edit.file_edit import Omission, Span, TextEdit, edited, is_sound, sound_parts
+from lsp_server.refactor.edit.file_edit import Omission, Span, is_sound, sound_parts
+from lsp_server.refactor.edit.text_edit import TextEdit, edited
 from lsp_server.settings import Settings
 from lsp_server.slots.judge import THRESHOLDS, Judge, Verdict, text_confidence
 from lsp_server.slots.slot import Shape, Slot, SlotEdit, SlotKind, SlotPlace, slot_edit, span_of
@@ -182,7 +183,7 @@ def _text_after(snapshot: Snapshot, edits: Sequence[TextEdit]) -> str:
 
 
 def _moved(offset: int, edits: Sequence[TextEdit]) -> int:
-    return offset + sum(len(edit.text) - (edit.end - edit.start) for edit in edits if edit.end <= offset)
+    return offset + sum(edit.growth for edit in edits if edit.end <= offset)
 
 
 def _sound(snapshot: Snapshot, places: Sequence[SlotPlace]) -> list[SlotPlace]:
@@ -226,7 +227,7 @@ async def refill(snapshot: Snapshot, start: int, end: int, filler: Filler) -> li
         return []
     edits: list[SlotEdit] = []
     for text, confidence in answers[:ANSWERS]:
-        edit = TextEdit(source.byte_at(start), source.byte_at(end), start, end, text)
+        edit = TextEdit(start, end, text)
         reason = f"the model is {confidence:.0%} sure".replace("%", " %")
         place = SlotPlace(edit, Span(start, end, source.lines.at(start)), reason, by_model=True)
         edits.append(slot_edit(snapshot, [place], []))

@@ -9,7 +9,8 @@ import attrs
 import tree_sitter
 
 from lsp_server.documents.store import Snapshot
-from lsp_server.refactor.edit.file_edit import FileEdit, Omission, Span, TextEdit, digest_of
+from lsp_server.refactor.edit.file_edit import FileEdit, Omission, Span, digest_of
+from lsp_server.refactor.edit.text_edit import TextEdit
 
 _SAME = {"typescriptreact": "typescript"}
 """Languages with the queries of another one."""
@@ -116,7 +117,7 @@ class Slot:
         """Return the edit that fills the slot with `text`."""
         source = snapshot.source
         whole = (self.before + text.replace("\r\n", "\n") + self.after).replace("\n", source.newline)
-        return TextEdit(source.byte_at(self.start), source.byte_at(self.end), self.start, self.end, whole)
+        return TextEdit(self.start, self.end, whole)
 
 
 @attrs.frozen

@@ -23,7 +23,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "engine/cli/setup/deeds.py": "the user's editors",
         "engine/cli/setup/editors.py": "the user's editors",
         "engine/client/launcher.py": "our own engine",
-        "lsp_server/refactor/search.py": "our own workers",
+        "lsp_server/refactor/worker.py": "our own workers",
         "lsp_server/requests/ladder.py": "our own command line",
     },
     "open a file": {

@@ -3,6 +3,7 @@
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.edit.file_edit import FileEdit
 from lsp_server.refactor.edit.rewrite import rewrite
+from lsp_server.refactor.edit.text_edit import TextEdit
 from lsp_server.refactor.learn.example import Example
 from lsp_server.refactor.learn.learn import learn
 from lsp_server.refactor.learn.notation import described
@@ -18,6 +19,17 @@ def edit_of(language_id: str, examples: list[tuple[str, str]], text: str) -> Fil
 def repeated(language_id: str, before: str, after: str, text: str) -> str:
     """Return `text` after the edit of one example."""
     return edit_of(language_id, [(before, after)], text).applied(text)
+
+
+def undone(edit: FileEdit, text: str) -> FileEdit:
+    """Return the edit that turns the result of an edit of `text` back into it."""
+    back: list[TextEdit] = []
+    grown = 0
+    for one in edit.edits:
+        start = one.start + grown
+        back.append(TextEdit(start, start + len(one.text), text[one.start : one.end]))
+        grown += one.growth
+    return FileEdit(edit.path, edits=tuple(back))
 
 
 def reasons(edit: FileEdit) -> list[str]:

@@ -8,7 +8,7 @@ import attrs
 from lsp_server.documents.source import Source
 from lsp_server.refactor.code.grammar import GOES_ON, is_list_kind, is_statement
 from lsp_server.refactor.code.syntax import Node, Syntax
-from lsp_server.refactor.edit.file_edit import TextEdit
+from lsp_server.refactor.edit.text_edit import TextEdit
 from lsp_server.refactor.rules.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, items, tuple_ends
 from lsp_server.refactor.rules.rule import Rule
 
@@ -161,7 +161,7 @@ class ByteEdit:
     def in_text(self, source: Source) -> TextEdit:
         """Return the same edit, in characters too."""
         offset = source.offset_of_byte
-        return TextEdit(self.start, self.end, offset(self.start), offset(self.end), self.text)
+        return TextEdit(offset(self.start), offset(self.end), self.text)
 
 
 class Output:

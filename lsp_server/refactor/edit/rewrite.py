@@ -14,17 +14,7 @@ from lsp_server.refactor.code.bindings import UNKNOWN, Scopes, imports_of
 from lsp_server.refactor.code.syntax import PARSE_SECONDS, Syntax, indent_unit, parse, syntax_of
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.edit.checks import Done, done_spans, is_same_thing, unbound_beside, why_not
-from lsp_server.refactor.edit.file_edit import (
-    Doubt,
-    FileEdit,
-    Omission,
-    Ranges,
-    Span,
-    digest_of,
-    edited,
-    is_sound,
-    sound_parts,
-)
+from lsp_server.refactor.edit.file_edit import Doubt, FileEdit, Omission, Span, digest_of, is_sound, sound_parts
 from lsp_server.refactor.edit.import_edits import import_edits
 from lsp_server.refactor.edit.layout import (
     ByteEdit,
@@ -36,7 +26,9 @@ from lsp_server.refactor.edit.layout import (
     layout_of,
     realigned,
 )
+from lsp_server.refactor.edit.ranges import Ranges
 from lsp_server.refactor.edit.render import File, LeftOut, Place, render
+from lsp_server.refactor.edit.text_edit import edited
 from lsp_server.refactor.places.doubts import ALL_BUT_WIDE, Beside, doubt_of
 from lsp_server.refactor.places.insertion_places import line_matches
 from lsp_server.refactor.places.uses import of_module, uses_in

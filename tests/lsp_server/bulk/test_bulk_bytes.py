@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lsprotocol import types
 from support.bulk_editor import changes_of, edited
+from support.refactor_case import undone
 
 from lsp_server.bulk.action import Draft, DraftFile
 from lsp_server.bulk.repeat import Narrowing
@@ -87,7 +88,7 @@ def test_apply_and_undo_give_back_every_byte(
 
     undo = [
         types.TextEdit(_range(after, back.start, back.end, encoding), back.text)
-        for back in expected.inverse(text).edits
+        for back in undone(expected, text).edits
     ]
     path.write_bytes((bom + edited(after, undo, encoding)).encode())
     assert path.read_bytes() == before

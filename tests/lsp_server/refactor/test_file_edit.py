@@ -11,10 +11,13 @@ from benchmarks.refactor.ast_grep import apart, chain
 from benchmarks.refactor.refactor_edits import Edit, after_example, read_edits, read_unseen, score
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.edit.blocks import Block, blocks_of
-from lsp_server.refactor.edit.file_edit import FileEdit, PendingFile, Ranges, Span, TextEdit
+from lsp_server.refactor.edit.file_edit import FileEdit, Span
+from lsp_server.refactor.edit.ranges import Ranges
 from lsp_server.refactor.edit.rewrite import rewrite
+from lsp_server.refactor.edit.text_edit import TextEdit
 from lsp_server.refactor.learn.example import Example, NoRule
 from lsp_server.refactor.learn.learn import learn
+from lsp_server.refactor.pending import PendingFile
 from lsp_server.refactor.recent import places_in
 
 _TEXT = "import os\nx = get(1)\ny = (get(2), get(get(3)))\nget(\n    4,\n)\n"
@@ -131,7 +134,7 @@ def _applied(text: str, edits: list[TextEdit]) -> str:
 def _edits(draw: st.DrawFn, text: str) -> list[TextEdit]:
     position = st.integers(0, len(text))
     found = [sorted(draw(st.tuples(position, position))) for _ in range(draw(st.integers(0, 4)))]
-    return apart([TextEdit(0, 0, start, end, draw(st.text("XYZ", max_size=4))) for start, end in found])
+    return apart([TextEdit(start, end, draw(st.text("XYZ", max_size=4))) for start, end in found])
 
 
 @given(st.data(), _ANY_TEXT)
@@ -145,12 +148,12 @@ def test_chained_edits_do_what_the_runs_do_one_after_the_other(data: st.DataObje
 
 
 def test_chained_edits_leave_alone_what_no_run_touches() -> None:
-    runs = [[TextEdit(0, 0, 1, 2, "XX")], [TextEdit(0, 0, 0, 2, "Y"), TextEdit(0, 0, 5, 6, "")]]
-    assert chain("abcde", runs) == [TextEdit(0, 0, 0, 2, "YX"), TextEdit(0, 0, 4, 5, "")]
+    runs = [[TextEdit(1, 2, "XX")], [TextEdit(0, 2, "Y"), TextEdit(5, 6, "")]]
+    assert chain("abcde", runs) == [TextEdit(0, 2, "YX"), TextEdit(4, 5, "")]
 
 
 def test_the_outer_of_two_edits_comes_first() -> None:
-    outer, inner, beside = (TextEdit(0, 0, start, end, "x") for start, end in ((0, 9), (4, 6), (9, 10)))
+    outer, inner, beside = (TextEdit(start, end, "x") for start, end in ((0, 9), (4, 6), (9, 10)))
     assert apart([inner, beside, outer]) == [outer, beside]
 
 

@@ -52,7 +52,7 @@ def test_json_has_edits_places_and_what_was_left_out(tmp_path: Path) -> None:
     result = json.loads(refactor(tmp_path, ".", *CODE, "--json").stdout)
     assert {file["path"]: len(file["places"]) for file in result["files"]} == {"a.py": 1, "b.py": 0, "c.py": 1}
     first = next(file for file in result["files"] if file["path"] == "a.py")
-    assert first["edits"][0] == {"startByte": 0, "endByte": 9, "start": 0, "end": 9, "text": "from pathlib import Path"}
+    assert first["edits"][0] == {"start": 0, "end": 9, "text": "from pathlib import Path"}
     assert (result["places"], result["leftOut"], result["reached"]) == (2, 1, [])
 
 

@@ -5,7 +5,7 @@
 import pytest
 from support.typist import Typist
 
-from lsp_server.refactor.edit.file_edit import Replacement
+from lsp_server.refactor.edit.text_edit import TextEdit
 from lsp_server.refactor.recent import RecentPlaces, former_places, recent_places
 
 _PATHS = """import os
@@ -46,7 +46,7 @@ def _lines(typist: Typist, language: str = "python") -> list[str]:
     return [_line(typist.text, place) for place in found.one_by_one.places] if found is not None else []
 
 
-def _line(text: str, place: Replacement) -> str:
+def _line(text: str, place: TextEdit) -> str:
     after = place.applied(text)
     return after[after.rfind("\n", 0, place.start) + 1 :].partition("\n")[0].strip()
 

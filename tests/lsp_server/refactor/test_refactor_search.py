@@ -9,7 +9,8 @@ from support.git_folder import repository, write
 
 from engine.bounds import MAX_FILE_BYTES
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.edit.file_edit import FileEdit, TextEdit, digest_of
+from lsp_server.refactor.edit.file_edit import FileEdit, digest_of
+from lsp_server.refactor.edit.text_edit import TextEdit
 from lsp_server.refactor.learn.example import Example
 from lsp_server.refactor.learn.learn import learn
 from lsp_server.refactor.save import NotSaved, save
@@ -72,7 +73,7 @@ def test_reaching_a_cap_is_told(tmp_path: Path, caps: Caps, reached: str) -> Non
 
 
 def edit_for(text: str) -> FileEdit:
-    return FileEdit("a.py", digest_of(text), (TextEdit(0, 1, 0, 1, "ö"),))
+    return FileEdit("a.py", digest_of(text), (TextEdit(0, 1, "ö"),))
 
 
 def test_a_file_is_written_with_its_mode_its_mark_and_its_line_ends(tmp_path: Path) -> None:

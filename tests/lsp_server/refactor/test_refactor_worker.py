@@ -15,7 +15,7 @@ import pytest
 from support.lsp_editor import eventually
 from support.processes import children, lives, niceness_of
 
-from lsp_server.refactor.search import NICENESS, Worker, WorkerFailed, side_by_side
+from lsp_server.refactor.worker import NICENESS, Worker, WorkerFailed, side_by_side
 from lsp_server.refactor.worker_process import COMMAND, framed
 
 

@@ -1,6 +1,7 @@
 """Which functions are still to be written («» is the hole of each), and what is filled in without a model."""
 
 import pytest
+from support.refactor_case import undone
 from support.slot_texts import opened, snapshot_of
 
 from lsp_server.refactor.edit.file_edit import digest_of
@@ -116,7 +117,7 @@ async def test_known_types_are_filled_in_and_taken_back(text: str) -> None:
     edit = result.file_edit(with_doubtful=False)
     after = edit.applied(text)
     assert after == text.replace("b=0, c=''):", "b: int = 0, c: str = '') -> None:")
-    assert edit.inverse(text).applied(after) == text
+    assert undone(edit, text).applied(after) == text
     assert edit.digest == digest_of(text)
     assert [place.reason for place in result.places] == ["its default is 0", "its default is ''", "it returns nothing"]
     assert len(done) == 3
