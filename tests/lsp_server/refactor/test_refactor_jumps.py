@@ -44,3 +44,58 @@ def test_a_jump_that_the_example_has_too_is_moved() -> None:
     text = "function g() { d.forEach(b => { if (c) return; }); }\n"
     changed = "function g() { for (const b of d) { if (c) return; } }\n"
     assert sure_edit("javascript", text, (before, after)).applied(text) == changed
+
+
+_CALLBACKS = {
+    "javascript": (
+        "a.map(function (b) { return c(b); });\n",
+        "a.map((b) => { return c(b); });\n",
+        "d.map(function (e) { return %s; });\n",
+        "d.map((e) => { return %s; });\n",
+    ),
+    "typescript": (
+        "const a = (b: B) => { return c(b); };\n",
+        "const a = function (b: B) { return c(b); };\n",
+        "const d = (e: B) => { return %s; };\n",
+        "const d = function (e: B) { return %s; };\n",
+    ),
+    "java": (
+        "class A { void k() { a(new B() { public C c() { return d(1); } }); } }\n",
+        "class A { void k() { a(() -> { return d(1); }); } }\n",
+        "class E { void l() { a(new B() { public C c() { return %s; } }); } }\n",
+        "class E { void l() { a(() -> { return %s; }); } }\n",
+    ),
+}
+
+
+def _widened(language: str, code: str) -> tuple[str, str, list[str]]:
+    """Return a text after two examples of another form of function, what it was meant to be, and why not."""
+    before, after, old, new = _CALLBACKS[language]
+    second = tuple(side.replace("c(b)", "b.f + 1").replace("d(1)", "g") for side in (before, after))
+    edit = sure_edit(language, old % code, (before, after), (second[0], second[1]))
+    return edit.applied(old % code), new % code, reasons(edit)
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "word"),
+    [
+        ("javascript", "this.h(e)", "this"),
+        ("javascript", "arguments[1]", "arguments"),
+        ("javascript", "(() => this)()", "this"),
+        ("typescript", "this.h", "this"),
+        ("java", "h(this)", "this"),
+    ],
+)
+def test_code_whose_this_would_be_another_one_stays(language: str, code: str, word: str) -> None:
+    text, meant, why = _widened(language, code)
+    assert text != meant
+    assert why == [f"`{word}` is in it, and would be something else after the edit"]
+
+
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [("typescript", "function () { return this.i; }"), ("javascript", "h.this"), ("java", "arguments.h()")],
+)
+def test_a_this_of_its_own_is_no_reason(language: str, code: str) -> None:
+    text, meant, why = _widened(language, code)
+    assert (text, why) == (meant, [])
