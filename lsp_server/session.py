@@ -147,7 +147,8 @@ class Session:
 
     def open(self, document: types.TextDocumentItem) -> None:
         """Keep a document. One that is too large or binary is neither kept nor parsed until it is opened again."""
-        self._drop(document.uri)
+        if document.uri in self._opened:  # nobody closed it: what is known is of another text
+            self._forget(document.uri)
         path = path_of(document.uri)
         real, unfit = os.path.realpath(path) if is_file(document.uri) else path, why_unfit(document.text)
         self._opened[document.uri] = _Opened(document.language_id, real, unfit)
@@ -179,7 +180,7 @@ class Session:
         """Leave a document alone until it is opened again: its text is not the editor's. Return whether that is new."""
         if self.why_unfit(uri) is not None:
             return False
-        self.closed(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri)))
+        self._forget(uri)
         self._opened[uri] = _Opened("", path_of(uri), OUT_OF_STEP)
         return True
 
@@ -189,9 +190,7 @@ class Session:
 
     def closed(self, params: types.DidCloseTextDocumentParams) -> None:
         """Drop a document."""
-        self._drop(params.text_document.uri)
-        for follow in self.on_close:
-            follow(params.text_document.uri)
+        self._forget(params.text_document.uri)
 
     def notebook_opened(self, params: types.DidOpenNotebookDocumentParams) -> None:
         """Keep a notebook and its cells."""
@@ -222,11 +221,13 @@ class Session:
         for document in params.cell_text_documents:
             self.closed(types.DidCloseTextDocumentParams(document))
 
-    def _drop(self, uri: str) -> None:
+    def _forget(self, uri: str) -> None:
         self._opened.pop(uri, None)
         if self.window is not None:
             self.window.forget(uri)
         self.documents.close(uri)
+        for follow in self.on_close:
+            follow(uri)
 
     def served(self, uri: str) -> Snapshot | None:
         """Return the current snapshot of a document, or None when the settings allow no suggestions for it."""

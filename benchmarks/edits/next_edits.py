@@ -34,7 +34,7 @@ from lsp_server.refactor.related_code import EditedFile, related_code
 from lsp_server.refactor.search import Target
 from lsp_server.requests.model_edits import rewrite_of, snippets_of
 from lsp_server.suggest.region import names_of, regions_of, used_in
-from lsp_server.suggest.rewritten import EditPrice, verdicts
+from lsp_server.suggest.rewritten import EditPrice, judged
 from lsp_server.workspace.files import distance_from
 
 _ENDINGS = (".py", ".go", ".rs", ".ts", ".js", ".java", ".cc", ".php")
@@ -228,7 +228,7 @@ class Asker:
                 continue
             outcome.passes += filled.steps
             outcome.tokens += tokens
-            for one in verdicts(snapshot, region, filled.candidates[0], EditPrice(0, 0)):
+            for one in judged(snapshot, region, filled.candidates[0], EditPrice(0, 0)):
                 after = snapshot.text[: one.start] + one.text + snapshot.text[one.end :]
                 right = is_right(case, snapshot.text, after)
                 outcome.likely.append((right, one.mean, one.least, one.reason))

@@ -14,8 +14,8 @@ from pathlib import Path
 import attrs
 
 from benchmarks.refactor.refactor_edits import FOLDER, Edit, Score, score
+from lsp_server.documents.text_edit import TextEdit
 from lsp_server.refactor.edit.file_edit import FileEdit
-from lsp_server.refactor.edit.text_edit import TextEdit
 
 _RUNS = 3
 

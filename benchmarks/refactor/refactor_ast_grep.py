@@ -24,9 +24,9 @@ import attrs
 from benchmarks.refactor.ast_grep import AstGrep, apart, find
 from benchmarks.refactor.refactor_edits import FOLDER
 from benchmarks.refactor.refactor_workspace import EDITS, targets
+from lsp_server.documents.text_edit import TextEdit
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.edit.file_edit import FileEdit
-from lsp_server.refactor.edit.text_edit import TextEdit
 from lsp_server.refactor.learn.learn import learn
 from lsp_server.refactor.search import Caps, Progress, Target, search
 

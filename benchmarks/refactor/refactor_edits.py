@@ -11,10 +11,10 @@ from pathlib import Path
 
 import attrs
 
+from lsp_server.documents.text_edit import TextEdit
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.edit.file_edit import FileEdit
-from lsp_server.refactor.edit.text_edit import TextEdit
 from lsp_server.refactor.learn.example import Example
 
 FOLDER = Path(__file__).parent / "edits"

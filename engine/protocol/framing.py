@@ -1,9 +1,10 @@
 """Frames: how messages travel between a client and the engine, and the limits of their fields.
 
 A frame is a length (a big-endian u32) and a body of that many bytes. The body is a msgpack map: "type" names the
-message, the other keys are its fields. A reader ignores keys that it does not know, so later versions can add fields.
-A client opens a connection with Hello and the engine answers with Welcome. After that any number of requests can run
-at once; their `id` tells them apart. Without limits one client could block the engine for all others.
+message, the other keys are its fields. A reader ignores keys that it does not know; all the same, a new
+field is a new PROTOCOL_VERSION. A client opens a connection with Hello and the engine answers with Welcome. After that
+any number of requests can run at once; their `id` tells them apart. Without limits one client could block the engine
+for all others.
 """
 
 import asyncio

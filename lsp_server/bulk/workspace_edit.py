@@ -11,9 +11,9 @@ from engine.reading import is_learnable, read_real
 from lsp_server.bulk.action import DraftFile, Narrow, NotApplied
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Documents, OpenDocument, position_in
+from lsp_server.documents.text_edit import TextEdit
 from lsp_server.exclusion import MAX_DOCUMENT_BYTES
 from lsp_server.refactor.edit.file_edit import digest_of
-from lsp_server.refactor.edit.text_edit import TextEdit
 from lsp_server.refactor.save import BOM, is_read_only
 from lsp_server.refactor.search import Target
 from lsp_server.session import Session

@@ -6,8 +6,8 @@ from typing import Literal
 
 import attrs
 
+from lsp_server.documents.text_edit import TextEdit, edited
 from lsp_server.refactor.edit.file_edit import FileEdit, Span
-from lsp_server.refactor.edit.text_edit import TextEdit, edited
 
 Step = Literal["same", "taken", "undone", "other"]
 

@@ -13,7 +13,7 @@ from lsp_server.languages.language import Language, balance
 from lsp_server.refactor.signatures import CallPlace
 from lsp_server.session import Session
 from lsp_server.suggest.pipeline import Plan
-from lsp_server.suggest.rewritten import Verdict, likely, worse
+from lsp_server.suggest.rewritten import JudgedEdit, likely, worse
 
 _logger = logging.getLogger(__name__)
 _BUDGET_MS = 10_000.0
@@ -43,7 +43,7 @@ class Arguments:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    async def edit(self, snapshot: Snapshot, call: CallPlace) -> Verdict | None:
+    async def edit(self, snapshot: Snapshot, call: CallPlace) -> JudgedEdit | None:
         """Return the edit of a call, with the reason if it is not offered; None without a model.
 
         A call that only loses arguments needs none, and one in another file than its function a model that may read
@@ -79,7 +79,7 @@ def fill_of(plan: Plan) -> Fill:
     return attrs.evolve(plan.fill, extent="line", max_tokens=_MAX_TOKENS, budget_ms=_BUDGET_MS, ahead=True)
 
 
-async def argument_edit(snapshot: Snapshot, call: CallPlace, price: ArgumentPrice, ask: Ask) -> Verdict | None:
+async def argument_edit(snapshot: Snapshot, call: CallPlace, price: ArgumentPrice, ask: Ask) -> JudgedEdit | None:
     """Return the edit that gives a call its arguments, with the reason if it is not offered; None without a model.
 
     The holes are filled one after the other. One that is not sure enough ends it.
@@ -99,9 +99,9 @@ async def argument_edit(snapshot: Snapshot, call: CallPlace, price: ArgumentPric
         elif not text or sure < (price.bound if text == parameter else price.mean):
             reason = "unsure"
         if reason:
-            return Verdict(place.start, place.end, "", reason, mean, least)
+            return JudgedEdit(place.start, place.end, "", reason, mean, least)
         written.append(text)
-    edit = Verdict(place.start, place.end, place.written(written), "", mean, least)
+    edit = JudgedEdit(place.start, place.end, place.written(written), "", mean, least)
     return attrs.evolve(edit, reason=worse(snapshot, edit))
 
 

@@ -14,6 +14,7 @@ from engine.reading import read_text
 from lsp_server.bulk.workspace_edit import ProjectFiles
 from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Documents, Snapshot
+from lsp_server.documents.text_edit import TextEdit
 from lsp_server.refactor.search import Target
 from lsp_server.refactor.signatures import (
     CallPlace,
@@ -26,7 +27,6 @@ from lsp_server.refactor.signatures import (
 from lsp_server.refactor.worker import Worker
 from lsp_server.requests.arguments import Arguments
 from lsp_server.session import Session
-from lsp_server.suggest.rewritten import Verdict
 
 SETTLED_S = 0.5
 """So long nothing is offered at the end of a name that is declared: each start of it is a name too."""
@@ -44,11 +44,11 @@ _PARSE_S = 0.5
 
 
 @attrs.frozen
-class CallEdit:
-    """The edit of a call in a version of a file: 0 is the version of one that is not open. `remaining` counts calls."""
+class NextPlace:
+    """The next edit in a version of a file: 0 is the version of one that is not open. `remaining` counts places."""
 
     snapshot: Snapshot
-    edit: Verdict
+    edit: TextEdit
     remaining: int = 1
 
 
@@ -86,7 +86,7 @@ class Calls:
         self._refused: set[tuple[str, ...]] = set()
         """The signatures of documents that the user wants no calls to follow."""
 
-    async def find(self, snapshot: Snapshot, offset: int) -> CallEdit | None:
+    async def find(self, snapshot: Snapshot, offset: int) -> NextPlace | None:
         """Return the next edit of a call in a document, from `offset` on first; None without one.
 
         To cancel it cancels the engine. Raises MidspanError.
@@ -102,7 +102,7 @@ class Calls:
             await asyncio.sleep(SETTLED_S)
         return await self._edit(snapshot, sorted(change.places, key=lambda call: call.place.end < offset))
 
-    async def find_elsewhere(self, snapshot: Snapshot) -> CallEdit | None:
+    async def find_elsewhere(self, snapshot: Snapshot) -> NextPlace | None:
         """Return the edit of a call in another file, if the last search in this document went on to none there.
 
         Raises MidspanError.
@@ -172,15 +172,15 @@ class Calls:
         here = self._session.memory.folders.place_of(snapshot.full)
         return here.path if here is not None else snapshot.path
 
-    async def _edit(self, snapshot: Snapshot, places: Sequence[CallPlace]) -> CallEdit | None:
+    async def _edit(self, snapshot: Snapshot, places: Sequence[CallPlace]) -> NextPlace | None:
         """Return the edit of the first call that is offered."""
         for call in places[:_MOST_ASKED]:
             edit = await self._arguments.edit(snapshot, call)
             if edit is not None and not edit.reason:
-                return CallEdit(snapshot, edit, len(places))
+                return NextPlace(snapshot, edit, len(places))
         return None
 
-    async def _first(self, following: _Following, there: Snapshot, path: str) -> CallEdit | None:
+    async def _first(self, following: _Following, there: Snapshot, path: str) -> NextPlace | None:
         """Return the edit of the first call of another file that is offered."""
         edits = following.edits_since(there)
         change = await self._background.run(calls_left, following.changed, edits, there.text, path)

@@ -28,7 +28,7 @@ from lsp_server.refactor.related_code import EditedFile, RelatedCode, related_co
 from lsp_server.refactor.worker import NICENESS, Worker
 from lsp_server.session import Session
 from lsp_server.suggest.region import Region, names_of, past_edits, regions_of, used_in
-from lsp_server.suggest.rewritten import EditPrice, Verdict, asked_text, verdicts
+from lsp_server.suggest.rewritten import EditPrice, JudgedEdit, asked_text, judged
 from lsp_server.wire import EditorReport
 
 _logger = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ class ModelEdits:
         self._refused: dict[str, int] = {}
         """The newest edit of a document after which the user refused what the model offered."""
 
-    async def find(self, snapshot: Snapshot) -> Verdict | None:
+    async def find(self, snapshot: Snapshot) -> JudgedEdit | None:
         """Return the next edit of a document; None without one, or without a model. To cancel it cancels the engine."""
         newest = snapshot.edits.newest
         if newest is None or newest.serial <= self._refused.get(snapshot.uri, 0):
@@ -161,7 +161,7 @@ class ModelEdits:
         niceness = 0 if resolve_model(model) == resolve_model(settings.model) else NICENESS
         return attrs.evolve(settings.engine_options, model=model, niceness=niceness)
 
-    async def _ask(self, snapshot: Snapshot, options: EngineOptions) -> Verdict | None:
+    async def _ask(self, snapshot: Snapshot, options: EngineOptions) -> JudgedEdit | None:
         settled = time.monotonic() + _SETTLED_S
         await asyncio.sleep(_PAUSE_S)
         regions = regions_of(snapshot)
@@ -190,10 +190,10 @@ class ModelEdits:
         if fill is not None:
             await self._link.fill(client, Read.of(fill))
 
-    async def _changed(self, client: EngineClient, snapshot: Snapshot, region: Region, fill: Fill) -> Verdict | None:
+    async def _changed(self, client: EngineClient, snapshot: Snapshot, region: Region, fill: Fill) -> JudgedEdit | None:
         """Return the first change of a region that is to be offered."""
         filled = await self._link.fill(client, fill)
-        found = verdicts(snapshot, region, filled.candidates[0], EditPrice())
+        found = judged(snapshot, region, filled.candidates[0], EditPrice())
         _logger.debug("changes by the model: %s", [one.reason or "offered" for one in found])
         return next((one for one in found if not one.reason), None)
 

@@ -18,14 +18,14 @@ from lsp_server.bulk.repeat import RecentRule
 from lsp_server.bulk.workspace_edit import ProjectFiles
 from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Snapshot, offset_in, position_in
-from lsp_server.refactor.edit.text_edit import TextEdit
+from lsp_server.documents.text_edit import TextEdit
 from lsp_server.refactor.pending import PendingFile
 from lsp_server.refactor.recent import RecentRules, places_in, places_of_files
 from lsp_server.refactor.rivals import has_renames, with_rivals
 from lsp_server.refactor.rules.rule import RuleSet
 from lsp_server.refactor.search import Target
 from lsp_server.refactor.worker import NICENESS, Worker
-from lsp_server.requests.calls import SETTLED_S, CallEdit, Calls
+from lsp_server.requests.calls import SETTLED_S, Calls, NextPlace
 from lsp_server.requests.model_edits import ModelEdits, Reports
 from lsp_server.session import Session
 from lsp_server.wire import NEXT_EDIT_ACCEPTED, NextEdit, NextEditParams, NextEditResult
@@ -129,7 +129,7 @@ class _Answer:
     """What was found without a rule for a version of a document, and whether any file was asked for."""
 
     asked: tuple[int, bool]
-    edit: CallEdit | None
+    place: NextPlace | None
 
 
 class NextEdits:
@@ -142,7 +142,7 @@ class NextEdits:
         self._background = Worker(NICENESS)
         self._calls = Calls(session, worker, self._background)
         self._by_model = ModelEdits(session, self._background, reports)
-        self._without_rule: asyncio.Task[CallEdit | None] | None = None
+        self._without_rule: asyncio.Task[NextPlace | None] | None = None
         """The search for what no rule gives."""
         self._answers: dict[str, _Answer] = {}
         """The last answer of each document that no rule gave."""
@@ -261,17 +261,16 @@ class NextEdits:
                 if self._without_rule is searching:
                     self._without_rule = None
             answer = self._answers[snapshot.uri] = _Answer((snapshot.version, params.any_file), found)
-        call = answer.edit
-        if call is None or not self._session.documents.is_current(snapshot) or self._is_gone(answer):
+        place = answer.place
+        if place is None or not self._session.documents.is_current(snapshot) or self._is_gone(answer):
             return None
         self._without_rule_at = snapshot.uri
-        there, edit = call.snapshot, call.edit
-        place = TextEdit(edit.start, edit.end, edit.text)
-        return self._edit(there.uri, there.version, there.text, place, call.remaining)
+        there = place.snapshot
+        return self._edit(there.uri, there.version, there.text, place.edit, place.remaining)
 
     async def _search_without_rule(
         self, snapshot: Snapshot, offset: int, params: NextEditParams, model: ModelEdits | None
-    ) -> CallEdit | None:
+    ) -> NextPlace | None:
         try:
             call = await self._calls.find(snapshot, offset)
             if call is None and params.any_file:
@@ -282,11 +281,11 @@ class NextEdits:
         if call is not None or model is None:
             return call
         change = await model.find(snapshot)
-        return CallEdit(snapshot, change) if change is not None else None
+        return NextPlace(snapshot, change) if change is not None else None
 
     def _is_gone(self, answer: "_Answer") -> bool:
         """Return whether the file of an answer has another text by now."""
-        there = answer.edit.snapshot if answer.edit is not None else None
+        there = answer.place.snapshot if answer.place is not None else None
         document = self._session.documents.find(there.uri) if there is not None else None
         return there is not None and document is not None and document.text != there.text
 

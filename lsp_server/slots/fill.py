@@ -11,10 +11,10 @@ from engine.protocol.confidence import FREE
 from engine.protocol.messages import Candidate, Fill, Filled, ModelInfo
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot
+from lsp_server.documents.text_edit import TextEdit, edited
 from lsp_server.languages.language import errors
 from lsp_server.refactor.code.syntax import PARSE_SECONDS
 from lsp_server.refactor.edit.file_edit import Omission, Span, is_sound, sound_parts
-from lsp_server.refactor.edit.text_edit import TextEdit, edited
 from lsp_server.settings import Settings
 from lsp_server.slots.judge import THRESHOLDS, Judge, Verdict, text_confidence
 from lsp_server.slots.slot import Shape, Slot, SlotEdit, SlotKind, SlotPlace, slot_edit, span_of

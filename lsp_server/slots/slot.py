@@ -9,8 +9,8 @@ import attrs
 import tree_sitter
 
 from lsp_server.documents.store import Snapshot
+from lsp_server.documents.text_edit import TextEdit
 from lsp_server.refactor.edit.file_edit import FileEdit, Omission, Span, digest_of
-from lsp_server.refactor.edit.text_edit import TextEdit
 
 _SAME = {"typescriptreact": "typescript"}
 """Languages with the queries of another one."""

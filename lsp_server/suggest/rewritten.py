@@ -15,6 +15,7 @@ from engine.protocol.messages import Candidate, plain
 from engine.protocol.rewrite import changed_part, has_merge_marks
 from lsp_server.documents.edits import MOST_PARSED, RecentEdit
 from lsp_server.documents.store import Snapshot
+from lsp_server.documents.text_edit import TextEdit
 from lsp_server.languages.language import errors
 from lsp_server.suggest.region import Region, changed_words, names_of
 
@@ -36,15 +37,9 @@ class EditPrice:
 
 
 @attrs.frozen
-class Verdict:
-    """A change: `text` in place of the characters from `start` to `end`. `reason` says why it is not offered.
+class JudgedEdit(TextEdit):
+    """An edit by a model. `reason` says why it is not offered. mean, least: see EditPrice."""
 
-    mean, least: see EditPrice.
-    """
-
-    start: int
-    end: int
-    text: str
     reason: str = ""
     mean: float = 1.0
     least: float = 1.0
@@ -58,27 +53,27 @@ def asked_text(snapshot: Snapshot, region: Region) -> str | None:
     return None if is_odd else text
 
 
-def verdicts(snapshot: Snapshot, region: Region, answer: Candidate, price: EditPrice) -> list[Verdict]:
+def judged(snapshot: Snapshot, region: Region, answer: Candidate, price: EditPrice) -> list[JudgedEdit]:
     """Return the changes that an answer makes, in their order. answer: its text is that of `asked_text`, rewritten."""
     asked = asked_text(snapshot, region)
     if asked is None or answer.text == asked:
         return []
     old, new = asked.splitlines(keepends=True), answer.text.splitlines(keepends=True)
     starts = [*accumulate(map(len, new), initial=0)]
-    found: list[Verdict] = []
+    found: list[JudgedEdit] = []
     for kind, first, last, new_first, new_last in difflib.SequenceMatcher(None, old, new, False).get_opcodes():
         if kind == "equal":
             continue
         before, after = "".join(old[first:last]), "".join(new[new_first:new_last])
         start, end, new_end = changed_part(before, after)
-        change = _in_document(snapshot, region, first, before, Verdict(start, end, after[start:new_end]))
+        change = _in_document(snapshot, region, first, before, TextEdit(start, end, after[start:new_end]))
         mean, least = likely(answer, starts[new_first] + start, starts[new_first] + new_end)
         reason = _why_not(snapshot, region, change, before, after) or _too_unsure(mean, least, price)
-        found.append(attrs.evolve(change, reason=reason, mean=mean, least=least))
+        found.append(JudgedEdit(change.start, change.end, change.text, reason, mean, least))
     return found
 
 
-def _in_document(snapshot: Snapshot, region: Region, line: int, before: str, change: Verdict) -> Verdict:
+def _in_document(snapshot: Snapshot, region: Region, line: int, before: str, change: TextEdit) -> TextEdit:
     """Return a change of the lines from `line` of a region as one of the document, with its line ends."""
     lines = snapshot.text[region.start : region.end].splitlines(keepends=True)
     at, newline = region.start + sum(map(len, lines[:line])), "\r\n" if any(map(_ends_wide, lines)) else "\n"
@@ -86,7 +81,7 @@ def _in_document(snapshot: Snapshot, region: Region, line: int, before: str, cha
         at + offset + sum(map(_ends_wide, lines[line : line + before.count("\n", 0, offset)]))
         for offset in (change.start, change.end)
     )
-    return Verdict(start, min(end, len(snapshot.text)), change.text.replace("\n", newline))
+    return TextEdit(start, min(end, len(snapshot.text)), change.text.replace("\n", newline))
 
 
 def _ends_wide(line: str) -> bool:
@@ -110,7 +105,7 @@ def _too_unsure(mean: float, least: float, price: EditPrice) -> str:
     return "unsure" if mean < price.mean or least < price.least else ""
 
 
-def _why_not(snapshot: Snapshot, region: Region, change: Verdict, before: str, after: str) -> str:
+def _why_not(snapshot: Snapshot, region: Region, change: TextEdit, before: str, after: str) -> str:
     """Return why a change is not offered, as a word or two; "" if it may be."""
     edits = snapshot.edits.all
     if "".join(before.split()) == "".join(after.split()):
@@ -163,7 +158,7 @@ def _lost(before: str, after: str) -> int:
     return max(0, len("".join(before.split())) - len("".join(after.split())))
 
 
-def worse(snapshot: Snapshot, change: Verdict) -> str:
+def worse(snapshot: Snapshot, change: TextEdit) -> str:
     """Return whether the document parses worse with a change, or only its comments differ."""
     if snapshot.tree is None or len(snapshot.text) + len(change.text) > MOST_PARSED:
         return "no tree"

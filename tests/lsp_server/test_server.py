@@ -265,11 +265,18 @@ async def test_typing_for_long_takes_no_more_memory(editor: Editor) -> None:
     await editor.start(OFF)
     editor.open("x = 1\n|", "file:///project/notes.txt")
     await _type(editor, 300)
+
+    # What is loaded when there is time comes late on a busy machine; what typing leaves comes each time.
+    grown = [await _grown(editor, 1500) for _ in range(2)]
+
+    assert min(grown) < 2.5e6
+
+
+async def _grown(editor: Editor, keys: int) -> int:
+    """Return by how many bytes the server grows while somebody types."""
     before = psutil.Process(editor.pid).memory_info().rss
-
-    await _type(editor, 1500)
-
-    assert psutil.Process(editor.pid).memory_info().rss - before < 2.5e6
+    await _type(editor, keys)
+    return psutil.Process(editor.pid).memory_info().rss - before
 
 
 async def _type(editor: Editor, keys: int) -> None:

@@ -1,9 +1,9 @@
 """What the tests of rules share: learn from texts, apply to a text."""
 
+from lsp_server.documents.text_edit import TextEdit
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.edit.file_edit import FileEdit
 from lsp_server.refactor.edit.rewrite import rewrite
-from lsp_server.refactor.edit.text_edit import TextEdit
 from lsp_server.refactor.learn.example import Example
 from lsp_server.refactor.learn.learn import learn
 from lsp_server.refactor.learn.notation import described

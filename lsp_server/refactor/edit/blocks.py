@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import attrs
 
 from lsp_server.documents.source import Source
+from lsp_server.documents.text_edit import TextEdit, edited
 from lsp_server.refactor.edit.file_edit import FileEdit, Span
 from lsp_server.refactor.edit.ranges import Ranges
-from lsp_server.refactor.edit.text_edit import TextEdit, edited
 
 _MOST_LINES = 12
 """A place of more lines is shown by the lines that change, so that it does not take the places inside of it along."""

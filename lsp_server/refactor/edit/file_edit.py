@@ -7,9 +7,9 @@ from typing import Literal, TypeVar
 import attrs
 
 from lsp_server.documents.source import Source
+from lsp_server.documents.text_edit import TextEdit, edited
 from lsp_server.languages.language import Language, errors
 from lsp_server.refactor.code.syntax import PARSE_SECONDS
-from lsp_server.refactor.edit.text_edit import TextEdit, edited
 
 _Place = TypeVar("_Place")
 Doubt = Literal["", "doubtful", "wide"]

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 import attrs
 
 from lsp_server.documents.source import Source
+from lsp_server.documents.text_edit import edited
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.code.bindings import UNKNOWN, Scopes, imports_of
@@ -28,7 +29,6 @@ from lsp_server.refactor.edit.layout import (
 )
 from lsp_server.refactor.edit.ranges import Ranges
 from lsp_server.refactor.edit.render import File, LeftOut, Place, render
-from lsp_server.refactor.edit.text_edit import edited
 from lsp_server.refactor.places.doubts import ALL_BUT_WIDE, Beside, doubt_of
 from lsp_server.refactor.places.insertion_places import line_matches
 from lsp_server.refactor.places.uses import of_module, uses_in

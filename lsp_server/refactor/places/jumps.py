@@ -1,4 +1,4 @@
-"""`return`, `break`, `continue` and `this` in code that an edit moves into, or out of, a function, a loop or a class."""
+"""`return`, `break`, `continue` and `this` in code that an edit moves into, or out of, a function or a loop."""
 
 import functools
 import re
@@ -69,7 +69,7 @@ def _moved(rule: Rule) -> dict[str, frozenset[str]]:
 
 
 def _frames(pattern: Pattern, frame: tuple[int, int, int]) -> Iterator[tuple[str, tuple[int, int, int]]]:
-    """Yield the variables of a pattern, each with how much is around it: functions, loops in the last one, own `this`."""
+    """Yield the variables of a pattern, each with the functions around it, loops in the last one, and own `this`."""
     if isinstance(pattern, Hole | Rest):
         yield pattern.name, frame
     elif isinstance(pattern, Branch):

@@ -9,12 +9,12 @@ from support.refactor_case import edit_of
 
 from benchmarks.refactor.ast_grep import apart, chain
 from benchmarks.refactor.refactor_edits import Edit, after_example, read_edits, read_unseen, score
+from lsp_server.documents.text_edit import TextEdit
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.edit.blocks import Block, blocks_of
 from lsp_server.refactor.edit.file_edit import FileEdit, Span
 from lsp_server.refactor.edit.ranges import Ranges
 from lsp_server.refactor.edit.rewrite import rewrite
-from lsp_server.refactor.edit.text_edit import TextEdit
 from lsp_server.refactor.learn.example import Example, NoRule
 from lsp_server.refactor.learn.learn import learn
 from lsp_server.refactor.pending import PendingFile

@@ -5,7 +5,7 @@
 import pytest
 from support.typist import Typist
 
-from lsp_server.refactor.edit.text_edit import TextEdit
+from lsp_server.documents.text_edit import TextEdit
 from lsp_server.refactor.recent import RecentPlaces, former_places, recent_places
 
 _PATHS = """import os

@@ -8,9 +8,9 @@ import pytest
 from support.git_folder import repository, write
 
 from engine.bounds import MAX_FILE_BYTES
+from lsp_server.documents.text_edit import TextEdit
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.edit.file_edit import FileEdit, digest_of
-from lsp_server.refactor.edit.text_edit import TextEdit
 from lsp_server.refactor.learn.example import Example
 from lsp_server.refactor.learn.learn import learn
 from lsp_server.refactor.save import NotSaved, save

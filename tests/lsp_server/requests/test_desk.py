@@ -64,6 +64,14 @@ async def test_with_its_document_a_desk_is_closed() -> None:
     assert not desks.at(URI).restraint.is_silent(snapshot_of(session, URI), 1)
 
 
+async def test_a_document_that_is_opened_again_without_a_close_has_a_new_desk() -> None:
+    session, desks = desks_with_open_documents()
+    desks.at(URI).restraint.dismissed(snapshot_of(session, URI), 1, ["yz"])
+    session.open(types.TextDocumentItem(URI, "python", 0, "x"))
+
+    assert not desks.at(URI).restraint.is_silent(snapshot_of(session, URI), 1)
+
+
 async def test_nothing_is_kept_of_a_document_that_is_not_open() -> None:
     session, desks = desks_with_open_documents()
     close(session, URI)

@@ -11,7 +11,7 @@ from lsp_server.documents.edits import MOST_PARSED
 from lsp_server.documents.store import Documents, Snapshot, position_in
 from lsp_server.requests.model_edits import rewrite_of
 from lsp_server.suggest.region import MOST_LINES, Region, past_edits, regions_of
-from lsp_server.suggest.rewritten import EditPrice, Verdict, asked_text, verdicts, worse
+from lsp_server.suggest.rewritten import EditPrice, JudgedEdit, asked_text, judged, worse
 
 CODE = """\
 def load(path):
@@ -43,13 +43,13 @@ def edited(text: str, *changes: tuple[str, str], path: str = "app.py") -> Snapsh
     return snapshot
 
 
-def answered(snapshot: Snapshot, region: Region, old: str, new: str, sureness: float = 1.0) -> list[Verdict]:
-    """Return the verdicts on the answer that changes a text of a region, which is one token as sure as that."""
+def answered(snapshot: Snapshot, region: Region, old: str, new: str, sureness: float = 1.0) -> list[JudgedEdit]:
+    """Return the judged on the answer that changes a text of a region, which is one token as sure as that."""
     asked = asked_text(snapshot, region)
     assert asked is not None
     start, _, new_end = changed_part(asked, text := asked.replace(old, new))
     tokens = [text[:start], text[start:new_end], text[new_end:]]
-    return verdicts(snapshot, region, Candidate(text, tokens, [1.0, sureness, 1.0], "complete"), PRICE)
+    return judged(snapshot, region, Candidate(text, tokens, [1.0, sureness, 1.0], "complete"), PRICE)
 
 
 def reasons(snapshot: Snapshot, old: str, new: str, sureness: float = 1.0, number: int = -1) -> list[str]:
@@ -181,12 +181,12 @@ def test_without_a_tree_nothing_is_asked() -> None:
 
 def test_a_text_is_bounded_by_its_length_and_not_by_how_busy_the_machine_is(signature: Snapshot) -> None:
     call = signature.text.index("load(args")
-    change = Verdict(call, call, "")
+    change = JudgedEdit(call, call, "")
     longer = attrs.evolve(change, text="x" * MOST_PARSED)
     assert (worse(signature, change), worse(signature, longer)) == ("", "no tree")
 
 
-def offered(snapshot: Snapshot, region: Region, row: EditFormat, written: str) -> list[Verdict]:
+def offered(snapshot: Snapshot, region: Region, row: EditFormat, written: str) -> list[JudgedEdit]:
     """Return what is offered of a model's answer in a format, written with full certainty: `written` has no end yet."""
     fill = rewrite_of(snapshot, region)
     assert fill is not None
@@ -195,7 +195,7 @@ def offered(snapshot: Snapshot, region: Region, row: EditFormat, written: str) -
     text = row.read(asked, written)
     if text is None:
         return []
-    found = verdicts(snapshot, region, Candidate(text, [text], [1.0], "complete"), PRICE)
+    found = judged(snapshot, region, Candidate(text, [text], [1.0], "complete"), PRICE)
     return [one for one in found if not one.reason]
 
 
