@@ -22,7 +22,8 @@ from engine.usage_file import StatisticsFile, statistics_path
 from lsp_server import lifetime, wire
 from lsp_server.documents.edits import KEY_PARSE_S, BackgroundParse
 from lsp_server.documents.store import Documents, counts_newlines_only, is_file, path_of
-from lsp_server.engine_link.link import DIED, EngineLink, ProgressBar
+from lsp_server.engine_link.link import DIED, EngineLink
+from lsp_server.engine_link.progress_bar import ProgressBar
 from lsp_server.engine_link.status import Ledger, Offers, StatusBoard
 from lsp_server.heap import FreeMemory
 from lsp_server.hole.hole import cursor_at_word, cursor_of, indent_of

@@ -17,7 +17,7 @@ from engine.errors import MidspanError
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Snapshot, position_in
 from lsp_server.documents.text_edit import TextEdit
-from lsp_server.engine_link.link import ProgressBar
+from lsp_server.engine_link.progress_bar import ProgressBar
 from lsp_server.refactor.edit.blocks import Block, blocks_of
 from lsp_server.refactor.edit.file_edit import FileEdit, Omission, Span
 from lsp_server.refactor.search import Found

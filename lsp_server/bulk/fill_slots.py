@@ -12,7 +12,7 @@ from engine.client.connection import EngineClient
 from engine.errors import MidspanError
 from engine.protocol.messages import Fill, Filled
 from lsp_server.bulk.action import Cancelled, Draft, DraftFile, MenuItem, NotApplied, Selection, Work
-from lsp_server.bulk.workspace_edit import ProjectFiles
+from lsp_server.bulk.project_files import ProjectFiles
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.edit.blocks import Block, blocks_of

@@ -13,7 +13,7 @@ import attrs
 
 from engine.errors import MidspanError
 from lsp_server.bulk.action import Draft, DraftFile, MenuItem, NotApplied, Selection, Work
-from lsp_server.bulk.workspace_edit import ProjectFiles
+from lsp_server.bulk.project_files import ProjectFiles
 from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import Language

@@ -1,75 +1,20 @@
-"""The files of the workspace as an action sees them, with unsaved texts, and the chosen places as one WorkspaceEdit."""
+"""The chosen places of a draft as one WorkspaceEdit."""
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 from lsprotocol import types
 
-from engine.reading import is_learnable, read_real
+from engine.reading import read_real
 from lsp_server.bulk.action import DraftFile, Narrow, NotApplied
+from lsp_server.bulk.project_files import open_files
 from lsp_server.documents.source import Source
 from lsp_server.documents.store import Documents, OpenDocument, position_in
 from lsp_server.documents.text_edit import TextEdit
 from lsp_server.exclusion import MAX_DOCUMENT_BYTES
 from lsp_server.refactor.edit.file_edit import digest_of
 from lsp_server.refactor.save import BOM, is_read_only
-from lsp_server.refactor.search import Target
-from lsp_server.session import Session
-from lsp_server.settings import Settings
-from lsp_server.workspace.files import Rules, learnable_files
-from lsp_server.workspace.memory import Folders
-
-
-def open_files(documents: Iterable[OpenDocument]) -> dict[str, OpenDocument]:
-    """Return the documents of files that are open, by real path. Reads the disk to resolve paths."""
-    return {os.path.realpath(one.full): one for one in documents if one.full}
-
-
-@attrs.frozen
-class ProjectFiles:
-    """The workspace folders, the open documents, and the settings that leave files out."""
-
-    folders: Folders
-    open: dict[str, OpenDocument]
-    settings: Settings
-
-    @classmethod
-    def of(cls, session: Session) -> "ProjectFiles":
-        """Return the files of a session. Reads the disk."""
-        return cls(session.memory.folders, open_files(session.documents.all()), session.configuration.settings)
-
-    def targets(self, snapshot: OpenDocument) -> list[Target]:
-        """Return the files to search for an action in a document, the document and its neighbours first.
-
-        The folder of the document comes before the other workspace folders. Reads the disk.
-        """
-        rules = Rules.of(self.settings)
-        here = self.folders.place_of(snapshot.full)
-        near = {here.workspace: here.path} if here is not None else {}
-        folders = sorted(self.folders.workspaces, key=lambda folder: folder not in near)
-        targets: dict[str, Target] = {}
-        if here is not None:
-            full = str(Path(here.workspace, here.path))
-            targets[full] = Target(here.workspace, here.path, snapshot.text)
-        for folder in folders:
-            for path in learnable_files(folder, rules, near.get(folder, "")):
-                full = str(Path(folder, path))
-                document = self.open.get(full)
-                if document is None or is_learnable(document.text):
-                    targets.setdefault(full, Target(folder, path, document.text if document is not None else None))
-        return list(targets.values())
-
-    def uri(self, target: Target) -> str:
-        """Return the URI of a file, as the editor writes it if it is open."""
-        document = self.open.get(target.full)
-        return document.uri if document is not None else Path(target.full).as_uri()
-
-    def shown_path(self, target: Target) -> str:
-        """Return the path of a file for the user: from its folder, with the folder's name if there are several."""
-        return target.path if len(self.folders.workspaces) < 2 else f"{Path(target.folder).name}/{target.path}"
-
 
 _SURE = "midspan"
 _DOUBTFUL = "midspan.doubtful"

@@ -1,105 +1,18 @@
-"""The language server's connection to the engine, which it finds or starts when needed, and again when it dies.
-
-The progress bar ($/progress) shows an editor that the engine starts, the workspace is read, or an edit is searched.
-"""
+"""The language server's connection to the engine, which it finds or starts when needed, and again when it dies."""
 
 import asyncio
 import logging
 import time
-import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Protocol
-
-from lsprotocol import types
-from pygls.exceptions import JsonRpcException
-from pygls.lsp.server import LanguageServer
 
 from engine.client.connection import EngineClient, EngineFailure
 from engine.client.launcher import EngineOptions, connect_or_start, stop, stop_running
 from engine.errors import EngineUnavailable, MidspanError, RemoteError, describe
 from engine.library.store import DEFAULT, chosen_model
 from engine.protocol.messages import Fill, Filled, Progress, Read
+from lsp_server.engine_link.progress_bar import Bar
 from lsp_server.engine_link.status import IDLE, StatusBoard
-
-
-class Bar(Protocol):
-    """A progress bar that only shows how far the work is."""
-
-    def report(self, message: str) -> None: ...
-
-
-class ProgressBar:
-    """A context manager around work that takes a while. The work never waits for the editor's answer.
-
-    `token` is the editor's own if its request has one; then the bar need not be created.
-    """
-
-    def __init__(
-        self, server: LanguageServer, title: str, *, cancellable: bool = False, token: str | int | None = None
-    ) -> None:
-        self._server = server
-        self._title = title
-        self._cancellable = cancellable
-        self._is_editors = token is not None
-        self._token: str | int = f"midspan-{uuid.uuid4()}" if token is None else token
-        self._message: str | None = None
-        self._percentage: int | None = None
-        self._shown = False
-        self._ended = False
-        self._creating: asyncio.Task[None] | None = None
-        self.cancelled = False
-        """Whether the user has cancelled the work. Then `on_cancel` was called."""
-        self.on_cancel: Callable[[], None] = lambda: None
-
-    def __enter__(self) -> "ProgressBar":
-        window = self._server.client_capabilities.window
-        if self._is_editors:
-            self._begin()
-        elif window is not None and window.work_done_progress:
-            self._creating = asyncio.create_task(self._create())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended = True
-        if self._shown:
-            self._end()
-
-    def report(self, message: str, percentage: int | None = None) -> None:
-        """Show `message` on the bar, now or as soon as the editor has created it."""
-        self._message, self._percentage = message, percentage
-        if self._shown and not self._ended:
-            report = types.WorkDoneProgressReport(
-                cancellable=self._cancellable or None, message=message, percentage=percentage
-            )
-            self._server.work_done_progress.report(self._token, report)
-
-    async def _create(self) -> None:
-        try:
-            await self._server.work_done_progress.create_async(self._token)
-        except JsonRpcException:
-            return
-        self._begin()
-        if self._ended:
-            # Helix shows a bar from its creation until its end, so one without an end would turn forever.
-            self._end()
-
-    def _begin(self) -> None:
-        self._shown = True
-        begin = types.WorkDoneProgressBegin(
-            title=self._title, cancellable=self._cancellable, message=self._message, percentage=self._percentage
-        )
-        self._server.work_done_progress.begin(self._token, begin)
-        self._server.work_done_progress.tokens[self._token].add_done_callback(lambda _: self._cancel())
-
-    def _cancel(self) -> None:
-        self.cancelled = True
-        self.on_cancel()
-
-    def _end(self) -> None:
-        self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd())
-        self._server.work_done_progress.tokens.pop(self._token, None)
-
 
 _logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import attrs
 
 from engine.reading import read_text
-from lsp_server.bulk.workspace_edit import ProjectFiles
+from lsp_server.bulk.project_files import ProjectFiles
 from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Documents, Snapshot
 from lsp_server.documents.text_edit import TextEdit

@@ -18,7 +18,7 @@ from lsp_server.bulk.fill_slots import FillSlots, Refill
 from lsp_server.bulk.repeat import Paste, RecentRule, Repeat
 from lsp_server.bulk.workspace_edit import EditForm, Ready, ready
 from lsp_server.documents.store import Snapshot, offset_in
-from lsp_server.engine_link.link import ProgressBar
+from lsp_server.engine_link.progress_bar import ProgressBar
 from lsp_server.protocol import MidspanProtocol, refusal
 from lsp_server.refactor.edit.file_edit import counted
 from lsp_server.refactor.worker import Worker

@@ -21,7 +21,7 @@ from engine.json_file import parse_small_json
 from engine.library.ladder import fits_now, note_slow
 from engine.library.store import DEFAULT, EMBEDDED, choose, chosen_model
 from engine.protocol.editor_messages import ModelOffer
-from lsp_server.engine_link.link import ProgressBar
+from lsp_server.engine_link.progress_bar import ProgressBar
 from lsp_server.protocol import refusal
 from lsp_server.session import Session
 from lsp_server.wire import InstallResult

@@ -20,7 +20,7 @@ from engine.errors import MidspanError
 from engine.library.store import DEFAULT, NO_MODEL, chosen_for_edits
 from engine.protocol.messages import Fill, ModelInfo, Read, Snippet, plain
 from engine.protocol.rewrite import Report, Rewrite
-from lsp_server.bulk.workspace_edit import ProjectFiles
+from lsp_server.bulk.project_files import ProjectFiles
 from lsp_server.documents.store import Snapshot
 from lsp_server.engine_link.link import EngineLink
 from lsp_server.engine_link.status import StatusBoard

@@ -15,7 +15,7 @@ from engine.errors import EngineUnavailable, MidspanError, describe
 from engine.protocol.memory_messages import Forget, Learn
 from engine.reading import is_learnable, read_text
 from lsp_server.documents.credentials import context_text
-from lsp_server.engine_link.link import ProgressBar
+from lsp_server.engine_link.progress_bar import ProgressBar
 from lsp_server.workspace.files import Rules, examine, learnable_files
 
 TYPING_S = 2.0

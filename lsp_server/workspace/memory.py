@@ -12,7 +12,8 @@ from engine.errors import MidspanError
 from engine.protocol.memory_messages import MemoryStatus
 from engine.protocol.messages import ModelInfo
 from lsp_server.documents.store import Documents, is_file, path_of
-from lsp_server.engine_link.link import EngineLink, ProgressBar
+from lsp_server.engine_link.link import EngineLink
+from lsp_server.engine_link.progress_bar import ProgressBar
 from lsp_server.hole.hole import context_budget_of
 from lsp_server.settings import Configuration
 from lsp_server.workspace.files import Rules

@@ -276,7 +276,7 @@ async def _grown(editor: Editor, keys: int) -> int:
     """Return by how many bytes the server grows while somebody types."""
     before = psutil.Process(editor.pid).memory_info().rss
     await _type(editor, keys)
-    return psutil.Process(editor.pid).memory_info().rss - before
+    return int(psutil.Process(editor.pid).memory_info().rss - before)
 
 
 async def _type(editor: Editor, keys: int) -> None:
