@@ -4,16 +4,15 @@ from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
-from lsp_server.refactor.code.grammar import LOOSEST, level, level_of_place
+from lsp_server.refactor.code.grammar import level
 from lsp_server.refactor.code.syntax import Node, Syntax
 from lsp_server.refactor.edit.layout import Layout, Output, layout_of_added
+from lsp_server.refactor.edit.parentheses import needed_around, needed_in, without_old
 from lsp_server.refactor.places.insertion_places import first_line_beside, position_of, tails_of, with_line_ends
 from lsp_server.refactor.rules.matching import Bound, Match
 from lsp_server.refactor.rules.pattern import Hole, Item, Leaf, Rest, Text
 from lsp_server.refactor.rules.rule import Inserts, Rule
 
-_PLAIN = 3
-"""Expressions that bind more loosely, such as lambdas and `a, b`, keep their parentheses."""
 OPENING = frozenset("([{")
 CLOSING = frozenset({")", "]", "}", ">", "/>"})
 
@@ -80,7 +79,7 @@ class _Rendering:
 
     def write(self) -> None:
         first = len(self._output.pieces)
-        wrap = self._needs_parentheses()
+        wrap = needed_around(self._rule, self._match)
         if wrap:
             self._output.text("(")
         last = self.items()
@@ -102,12 +101,6 @@ class _Rendering:
             last = index
         return last
 
-    def _needs_parentheses(self) -> bool:
-        rule, nodes = self._rule, self._match.nodes
-        if len(nodes) != 1 or rule.level < 0:
-            return False
-        return rule.level < level_of_place(nodes[0]) and rule.level < rule.pattern_level
-
     # Items.
 
     def _item(self, index: int, item: Item) -> None:
@@ -120,7 +113,7 @@ class _Rendering:
                     self._bound(self._variable(part.name))
         elif isinstance(item, Hole):
             bound = self._match.bounds[aligned] if aligned is not None else self._variable(item.name)
-            self._hole(item, bound, self._layout.depth[index])
+            self._hole(index, item, bound)
         elif isinstance(item, Rest):
             self._bound(self._match.bounds[aligned] if aligned is not None else self._variable(item.name))
         elif aligned is not None:
@@ -133,33 +126,22 @@ class _Rendering:
         elif closes(item) and self._brackets:
             self._brackets.pop()
 
-    def _hole(self, hole: Hole, bound: Bound, depth: int) -> None:
+    def _hole(self, index: int, hole: Hole, bound: Bound) -> None:
         node = bound.nodes[0]
         binds = level(node)
         for inner in self._file.inner.get(id(self._match), ()):
             if (inner.match.start, inner.match.end) == (bound.start, bound.end) and 0 <= inner.rule.level < binds:
                 binds = inner.rule.level
-        loose = binds < hole.level and (binds < level(node) or level_of_place(node) < hole.level)
+        loose = needed_in(hole, node, self._layout.template, index, binds)
         # Without a bracket around it an expression of Python must not go over several lines.
         is_syntax = self._file.syntax.language.indentation_is_syntax
-        may_open = is_syntax and not depth and node.kind != "block"
+        may_open = is_syntax and not self._layout.depth[index] and node.kind != "block"
         open_lines = may_open and breaks_line(node, self._file.syntax) and not in_brackets(self._match)
         if loose or open_lines:
             self._output.text("(")
-        self._bound(self._without_parentheses(hole, bound))
+        self._bound(without_old(hole, bound, self._file.syntax))
         if loose or open_lines:
             self._output.text(")")
-
-    def _without_parentheses(self, hole: Hole, bound: Bound) -> Bound:
-        """Return what is in parentheses that only the old place needs."""
-        node = bound.nodes[0]
-        inner = next(iter(node.parts), None)
-        if hole.level != LOOSEST or node.kind != "parenthesized_expression" or inner is None:
-            return bound
-        is_plain = b"\n" not in self._file.syntax.data[node.start : node.end] and level(inner) >= _PLAIN
-        if is_plain and level(inner) < level_of_place(node):
-            return attrs.evolve(bound, start=inner.start, end=inner.end)
-        return bound
 
     def _bound(self, bound: Bound) -> None:
         self.keep(bound.start, bound.end)

@@ -260,3 +260,29 @@ def test_a_value_does_not_become_a_text_between_tags() -> None:
     done = edit_of("tsx", [("let z = <i><A b={c} /></i>;", "let z = <i>{null}</i>;")], text)
     assert done.applied(text) == text.replace("<p><A b={c} />", "<p>{null}")
     assert reasons(done) == ["it is a value here, and the edit is between tags"]
+
+
+@pytest.mark.parametrize("language", ["javascript", "typescript", "typescriptreact"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("const f = () => Object.assign({}, a, b);\n", "const f = () => ({...a, ...b});\n"),
+        ("Object.assign({}, a, b);\n", "({...a, ...b});\n"),
+        ("Object.assign({}, a, b).c();\n", "({...a, ...b}).c();\n"),
+        ("d(Object.assign({}, a, b));\n", "d({...a, ...b});\n"),
+        ("const f = () => (Object.assign({}, a, b));\n", "const f = () => ({...a, ...b});\n"),
+    ],
+)
+def test_an_object_that_would_begin_a_block_gets_parentheses(language: str, text: str, expected: str) -> None:
+    assert repeated(language, "x = Object.assign({}, y, z);\n", "x = {...y, ...z};\n", text) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("{ c: 1 }", "({ c: 1 })"), ("d, e", "(d, e)"), ("{ f }.g", "({ f }.g)"), ("({})", "({})"), ("[h]", "[h]")],
+)
+def test_what_becomes_the_body_of_an_arrow_function_stays_a_value(value: str, expected: str) -> None:
+    example = ("a(function (b) { return c; });\n", "a((b) => c);\n")
+    second = ("a(function (q) { return q + 1; });\n", "a((q) => q + 1);\n")
+    text = f"k(function (b) {{ return {value}; }});\n"
+    assert edit_of("javascript", [example, second], text).applied(text) == f"k((b) => {expected});\n"
