@@ -31,6 +31,8 @@ _LOOP = re.compile(r"^(for|while|do|loop|enhanced_for|repeat|foreach)(_\w+)?$|^(
 _NOTHING = (("None",), ("void",), ("never",), ("NoReturn",), ("unit",), ())
 _MAY_BE_NIL = re.compile(r"^(\*|\[ \]|map|func|chan|interface|error$|any$)")
 _VALUE_USES = frozenset({"text", "formatted", "operand", "receiver", "value"})
+_TARGETS = re.compile(r"^(array|object|pair|rest)_pattern$|^(list|tuple)_pattern$")
+_LOOPS_OVER = frozenset({"for_in_statement", "for_statement", "range_clause"})
 _UNKNOWN = ("?",)
 """The results of a closure that does not say them."""
 
@@ -80,6 +82,8 @@ def use_of(node: Node) -> str:
         return ""
     if parent.kind.startswith(("update_", "inc_", "dec_", "delete_")):
         return "updated"
+    if _TARGETS.search(parent.kind) or (parent.kind in _LOOPS_OVER and node.field == "left"):
+        return "assigned"
     if "assignment" not in parent.kind or node.field != "left":
         return "read"
     operator = next((child.text for child in parent.children if not child.named and child.text.endswith("=")), "=")
@@ -135,7 +139,8 @@ def other_use(uses: frozenset[str], node: Node) -> str | None:
         "value": "a value",
     }
     said["read"] = "read"
-    return f"it is {said[here]} here, and {' or '.join(sorted({said[use] for use in uses}))} in the example"
+    is_here = said[here] if here else "a statement of its own"
+    return f"it is {is_here} here, and {' or '.join(sorted({said[use] for use in uses}))} in the example"
 
 
 def _own(tops: Sequence[Node], kinds: tuple[str, ...]) -> Iterator[Node]:

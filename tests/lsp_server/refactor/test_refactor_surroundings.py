@@ -138,6 +138,30 @@ def test_a_member_that_was_assigned_to_is_not_edited_where_it_is_read() -> None:
     assert repeated("javascript", "this.a = b;", "this.c = b;", "d(this.a);") == "d(this.c);"
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("typescript", "[a!.b] = c;\n"),
+        ("typescript", "({ d: a!.b } = c);\n"),
+        ("javascript", "[...a.b] = c;\n"),
+        ("javascript", "for (a.b of c) {}\n"),
+        ("python", "for a.b in c:\n    pass\n"),
+        ("go", "package p\n\nfunc f() {\n\tfor a.b = range c {\n\t}\n}\n"),
+    ],
+)
+def test_a_target_among_others_or_of_a_loop_is_assigned_to(language: str, text: str) -> None:
+    head = "package p\n\nfunc k() {\n\t" if language == "go" else ""
+    old, new = ("foo!.b", "foo?.b") if language == "typescript" else ("foo.b", "foo.b()")
+    examples = [
+        (f"{head}x = {side[0]}", f"{head}x = {side[1]}")
+        for side in ((old, new), (old.replace("foo", "q"), new.replace("foo", "q")))
+    ]
+    end = "\n}\n" if language == "go" else "\n"
+    done = edit_of(language, [(one + end, other + end) for one, other in examples], text)
+    assert done.applied(text) == text
+    assert reasons(done) == ["it is assigned to here, and read in the example"]
+
+
 def test_super_is_not_made_a_value() -> None:
     text = "class A extends B { f(k) { return super.has(k) || this.all.has(k); } }\n"
     done = edit_of("javascript", [("x.has(k);", "own(x, k);")], text)
