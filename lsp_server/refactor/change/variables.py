@@ -1,5 +1,6 @@
 """Which nodes of an example vary: arguments and operands that are the same before and after the edit."""
 
+import functools
 import re
 from collections.abc import Iterator
 
@@ -113,6 +114,8 @@ class Variables:
             return False
         if "all" in self._fixed or ("literal" in self._fixed and is_literal(node)) or _is_done(node):
             return False
+        if key_of(node) in self._things and not _is_receiver(node):
+            return False
         names = [leaf for leaf in node.leaves() if leaf.named]
         if (
             "thing" in self._fixed
@@ -166,6 +169,13 @@ class Variables:
         if all(map(_is_plain, node.walk())) and self._is_thing(names[0], stays=bool(stays)):
             return False
         return not any(_same_member(node, other) for other in stays)
+
+    @functools.cached_property
+    def _things(self) -> frozenset[Key]:
+        """Names that stay as they are, wherever they are, because a receiver stays: `foo` in `foo && foo.bar`."""
+        names = (leaf for top in self._change.before for leaf in top.leaves() if is_name(leaf) and _is_receiver(leaf))
+        stays = {leaf.text for leaf in self._new if is_name(leaf) and _is_receiver(leaf)}
+        return frozenset(key_of(leaf) for leaf in names if leaf.text in stays and self._is_thing(leaf, stays=True))
 
     def _is_thing(self, name: Node, stays: bool) -> bool:
         """Return whether a name is a module or a class, as is likely of one that nothing explains and that `stays`."""

@@ -244,6 +244,8 @@ class _Rendering:
             (layout.template[right], layout.pattern[rest + 1]),
         )
         opens, ends = all(_is_one(OPENING, item) for item in before), all(_is_one(CLOSING, item) for item in after)
+        if opens and not isinstance(layout.template[at], Rest) and len({_is_one("{", item) for item in before}) > 1:
+            return None  # the block of a statement is no list
         if not (opens or left == at) or not (ends or right == at):
             return None
         return bounds[rest - opens].end, bounds[rest + ends].start

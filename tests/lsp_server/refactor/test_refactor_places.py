@@ -307,3 +307,10 @@ def test_another_type_keeps_its_arguments(language: str, file: str) -> None:
         text = file % here + file % here.replace("Bag", "Box")
         edit = sure_edit(language, text, (before, file % new))
         assert edit.applied(text) == text.replace(here, new.replace("A", "B"))
+
+
+def test_what_was_in_the_block_of_a_statement_is_written_as_the_example_has_it() -> None:
+    head = "package p\n\nfunc f() {\n\t"
+    text = f"{head}if a.b != nil {{\n\t\ta.b.Close()\n\t}}\n}}\n"
+    before, after = f"{head}if x != nil {{\n\t\tx.Close()\n\t}}\n}}\n", f"{head}closeAll(x)\n}}\n"
+    assert repeated("go", before, after, text) == f"{head}closeAll(a.b)\n}}\n"

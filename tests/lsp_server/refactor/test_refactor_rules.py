@@ -3,7 +3,7 @@
 # ruff: noqa: E501  a file a line
 
 import pytest
-from support.refactor_case import repeated, rules_of
+from support.refactor_case import repeated, rules_of, sure_edit
 
 from lsp_server.documents.edits import RecentEdit
 from lsp_server.languages.registry import language_for
@@ -68,6 +68,24 @@ def test_a_literal_stays_unless_it_is_carried_over() -> None:
 def test_a_second_example_widens_the_rule_only_where_they_differ() -> None:
     first, second = ("requests.get(u, timeout=1)", "httpx.get(u, timeout=1)"), ("requests.put(u)", "httpx.put(u)")
     assert rules_of("python", first, second) == ["requests.$V0($$W1) → httpx.$V0($$W1)"]
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after"),
+    [
+        ("javascript", "x = a && a.b;\n", "x = a?.b;\n"),
+        ("typescript", "x = a ? a.b : c;\n", "x = a?.b ?? c;\n"),
+        ("python", "x = a.b if a else c\n", "x = pick(a).b or c\n"),
+    ],
+)
+def test_a_name_is_the_same_wherever_the_pattern_has_it(language: str, before: str, after: str) -> None:
+    other = before.replace("a.b", "q.b")
+    assert repeated(language, before, after, other) == other
+    second = (before.replace("a", "d").replace(".b", ".e"), after.replace("a", "d").replace(".b", ".e"))
+    text = before.replace("a", "f").replace(".b", ".g")
+    assert sure_edit(language, text, (before, after), second).applied(text) == after.replace("a", "f").replace(
+        ".b", ".g"
+    )
 
 
 def test_examples_without_a_common_rule_make_two() -> None:
