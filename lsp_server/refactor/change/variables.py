@@ -110,11 +110,9 @@ class Variables:
         if is_container(node) and node.kind != "object_type":
             return False
         parent = node.parent
-        if self._is_head(node) or self._is_in_value(node) or is_part_of_name(node):
+        if self._is_head(node) or self._is_in_value(node) or is_part_of_name(node) or self._is_other_thing(node):
             return False
         if "all" in self._fixed or ("literal" in self._fixed and is_literal(node)) or _is_done(node):
-            return False
-        if key_of(node) in self._things and not _is_receiver(node):
             return False
         names = [leaf for leaf in node.leaves() if leaf.named]
         if (
@@ -169,6 +167,9 @@ class Variables:
         if all(map(_is_plain, node.walk())) and self._is_thing(names[0], stays=bool(stays)):
             return False
         return not any(_same_member(node, other) for other in stays)
+
+    def _is_other_thing(self, node: Node) -> bool:
+        return key_of(node) in self._things and not _is_receiver(node)
 
     @functools.cached_property
     def _things(self) -> frozenset[Key]:
