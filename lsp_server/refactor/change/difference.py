@@ -30,6 +30,7 @@ from lsp_server.refactor.code.grammar import (
 )
 from lsp_server.refactor.code.syntax import Node, Syntax, leaf_text, same
 
+_INFERRED = (["auto"], ["var"])
 Sort = Literal["structure", "value", "removal", "rename", "insertion"]
 
 
@@ -197,6 +198,8 @@ def _is_each_apart(before: Node, after: Node, pairs: Sequence[tuple[Node, Node]]
         return all(_holds_units(first, second) for first, second in pairs)
     if is_call(before) and any(not second.children for _, second in pairs):
         return False
+    if any(_is_type(first) and [leaf.text for leaf in second.leaves()] in _INFERRED for first, second in pairs):
+        return False  # what is written beside it says the type then
     olds = {node.digest for first, _ in pairs for node in (first, *first.children)}
     moved = any(second.digest in olds for _, second in pairs)
     return not moved and all(_holds_units(first, second) for first, second in pairs)

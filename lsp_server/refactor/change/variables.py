@@ -169,14 +169,16 @@ class Variables:
         return not any(_same_member(node, other) for other in stays)
 
     def _is_other_thing(self, node: Node) -> bool:
-        return key_of(node) in self._things and not _is_receiver(node)
+        return key_of(node) in self._things and not _is_receiver(node) and not is_callee(node)
 
     @functools.cached_property
     def _things(self) -> frozenset[Key]:
-        """Names that stay as they are, wherever they are, because a receiver stays: `foo` in `foo && foo.bar`."""
-        names = (leaf for top in self._change.before for leaf in top.leaves() if is_name(leaf) and _is_receiver(leaf))
+        """Names that stay as they are, wherever they are: what is called, and `foo` in `foo && foo.bar`."""
+        names = [leaf for top in self._change.before for leaf in top.leaves() if is_name(leaf)]
         stays = {leaf.text for leaf in self._new if is_name(leaf) and _is_receiver(leaf)}
-        return frozenset(key_of(leaf) for leaf in names if leaf.text in stays and self._is_thing(leaf, stays=True))
+        called = (leaf for leaf in names if is_callee(leaf))
+        receivers = (leaf for leaf in names if _is_receiver(leaf) and leaf.text in stays)
+        return frozenset(map(key_of, (*called, *(leaf for leaf in receivers if self._is_thing(leaf, stays=True)))))
 
     def _is_thing(self, name: Node, stays: bool) -> bool:
         """Return whether a name is a module or a class, as is likely of one that nothing explains and that `stays`."""

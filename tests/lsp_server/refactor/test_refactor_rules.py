@@ -88,6 +88,29 @@ def test_a_name_is_the_same_wherever_the_pattern_has_it(language: str, before: s
     )
 
 
+@pytest.mark.parametrize(
+    ("language", "before", "after", "rule"),
+    [
+        ("python", "f(f, x)", "f(x, f)", "f(f, $X0) → f($X0, f)"),
+        ("python", "isinstance(a, Foo) and Foo(a)", "Foo.cast(a)", "isinstance($X0, Foo) and Foo($X0) → Foo.cast($X0)"),
+        ("cpp", "void f() { ptr<A> x(new A(b)); }", "void f() { auto x = make<A>(b); }",
+         "ptr<A> $X0(new A($X1)) → auto $X0 = make<A>($X1)"),
+        ("java", "class Q { void f() { Old<A> x = new Old<A>(y); } }", "class Q { void f() { var x = Old.of(A.class, y); } }",
+         "Old<$X0> $X1 = new Old<$X0>($X2) → var $X1 = Old.of($X0.class, $X2)"),
+    ],
+)  # fmt: skip
+def test_what_is_called_stays_as_an_argument_too(language: str, before: str, after: str, rule: str) -> None:
+    assert rules_of(language, (before, after)) == [rule]
+
+
+def test_two_examples_make_a_type_vary_together_with_what_is_made_of_it() -> None:
+    before, after = "void f() {{ ptr<{0}> x(new {0}(b)); }}", "void f() {{ auto x = make<{0}>(b); }}"
+    first, second = (tuple(side.format(name) for side in (before, after)) for name in ("A", "B"))
+    text = "void f() { ptr<C> x(new C(b)); ptr<D> y(new E(b)); own<C> z(new C(b)); }"
+    changed = text.replace("ptr<C> x(new C(b))", "auto x = make<C>(b)")
+    assert sure_edit("cpp", text, (first[0], first[1]), (second[0], second[1])).applied(text) == changed
+
+
 def test_examples_without_a_common_rule_make_two() -> None:
     equal, true = ("self.assertEqual(a, b)", "assert a == b"), ("self.assertTrue(a)", "assert a")
     assert len(rules_of("python", equal, true)) == 2
