@@ -87,10 +87,10 @@ def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[tu
     Imports are left out: they come along. So are names that the edit itself binds.
     """
     scopes = Scopes(after, imports_of(after))
-    leaves = [leaf for leaf in _new_leaves(nodes, sides) if _is_free(leaf)]
+    leaves = _new_leaves(nodes, sides)
     bound = {leaf.text for leaf in leaves if declares(leaf, after.root, after.language.id)}
     found: dict[str, tuple[str, Node, bool]] = {}
-    for leaf in leaves:
+    for leaf in filter(_is_free, leaves):
         binding = scopes.binding(leaf.text, leaf)
         if leaf.text not in bound and leaf.text not in BROUGHT and binding.kind != "import":
             found.setdefault(leaf.text, (leaf.text, leaf, binding != UNKNOWN))
@@ -99,7 +99,7 @@ def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[tu
 
 def names_bound(nodes: Sequence[Node], sides: Sides, after: Syntax) -> tuple[str, ...]:
     """Return the names that only the template has, and that the edit itself binds."""
-    leaves = (leaf for leaf in _new_leaves(nodes, sides) if is_name(leaf))
+    leaves = _new_leaves(nodes, sides)
     return tuple(sorted({leaf.text for leaf in leaves if declares(leaf, after.root, after.language.id)}))
 
 

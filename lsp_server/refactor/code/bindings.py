@@ -17,7 +17,7 @@ _FUNCTION = ("function", "lambda", "method", "arrow", "func_literal", "closure",
 _BINDING_FIELDS = frozenset({"left", "name", "alias", "pattern", "parameter"})
 _TARGET_LIST = re.compile(
     r"^(\w+_pattern|pattern_list|expression_list|as_pattern_target|typed_parameter|required_parameter|optional_parameter"
-    r"|pointer_declarator|reference_declarator|array_declarator)$"
+    r"|pointer_declarator|reference_declarator|array_declarator|variable_declaration|variable_name)$"
 )
 _CLASS_BODIES = frozenset({"class_body", "declaration_list", "enum_body", "template_body", "field_declaration_list"})
 _BINDER = re.compile(
@@ -383,8 +383,10 @@ def binds(leaf: Node, scope: Node) -> str:
         return "parameter"
     if "parameter" in parent.kind and node.field not in ("type", "value") and parent is not scope:
         return "parameter"
+    if node.field in ("parameter", "parameters"):
+        return "parameter"
     if parent is scope:
-        return "parameter" if node.field in ("parameter", "parameters") else ""
+        return ""
     if node.field in _BINDING_FIELDS and _BINDER.search(parent.kind) and parent.kind != "jsx_attribute":
         return "local"
     return "local" if parent.kind == "as_pattern" and node.kind == "as_pattern_target" else ""
