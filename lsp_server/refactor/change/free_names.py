@@ -5,12 +5,15 @@ from collections.abc import Sequence
 from lsp_server.refactor.change.generalise import Sides
 from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, declares, imports_of, package_import
 from lsp_server.refactor.code.grammar import SELF, is_access, is_callee, is_fixed_name, is_name, receiver_of
+from lsp_server.refactor.code.imports import Import
 from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.rules.pattern import Leaf, Pattern, items, names_in
 from lsp_server.refactor.rules.rule import Name
 
 _NEVER_BOUND = SELF | {"super"}
 _BEFORE_MEMBER = (".", "::")
+_IMPORTS_ONE = ("go", "java", "kotlin", "scala", "php")
 _ROOTS = ("\\", "::")
 
 
@@ -95,6 +98,17 @@ def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[tu
         if leaf.text not in bound and leaf.text not in BROUGHT and binding.kind != "import":
             found.setdefault(leaf.text, (leaf.text, leaf, binding != UNKNOWN))
     return list(found.values())
+
+
+def imports_needed(sides: Sides, before: Syntax, after: Syntax) -> tuple[Import, ...]:
+    """Return the imports at the top of a file, before and after its edit, of names which only the template has.
+
+    They are those of languages in which an import of one file means the same in another.
+    """
+    new = names_in(sides.template) - {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
+    is_known = traits_of(after.language.id).names_all or after.language.id in _IMPORTS_ONE
+    parts = [one for one in imports_of(after).parts if one.what.bound in new and one.statement.parent is after.root]
+    return tuple(one.what for one in parts if is_known and one.what in imports_of(before).all)
 
 
 def names_bound(nodes: Sequence[Node], sides: Sides, after: Syntax) -> tuple[str, ...]:

@@ -113,6 +113,9 @@ def _imported_receiver(match: Match, scopes: Scopes) -> str | None:
 def _taken_name(rule: Rule, node: Node, scopes: Scopes, added: Sequence[Import]) -> str | None:
     """Return a reason if a name that the edit imports is something else at the place."""
     new = names_in(rule.template)
+    for one in rule.needed:
+        if scopes.binding(one.bound, node).kind in ("parameter", "local"):
+            return f"`{one.bound}`, which the edit uses, is something else here"
     for one in added:
         here = scopes.binding(one.bound, node)
         is_other = here.kind in ("parameter", "local", "global")

@@ -134,7 +134,8 @@ class Rule:
     that nothing else says what is meant; None if it is sure everywhere. `imports` says what a rule of imports does, ""
     for others. `rename` is the declaration whose name it changes, and then the places are its uses. `inserts` are the
     statements that it adds, if it only does that. `follows` pairs the imports by which other packages know the classes
-    of the example's package that it takes away and brings. `members` are those that it begins to use of the type
+    of the example's package that it takes away and brings, and `needed` are imports that the example's file had, and
+    that only the template uses. `members` are those that it begins to use of the type
     around the example, which is the `owner`, and `trait` is that of a method of Rust (None: any), see owners.py.
     """
 
@@ -176,6 +177,7 @@ class Rule:
     rename: Rename | None = None
     inserts: Inserts | None = None
     follows: tuple[tuple[Import, Import], ...] = ()
+    needed: tuple[Import, ...] = ()
     owner: str = ""
     members: tuple[str, ...] = ()
     trait: str | None = None
