@@ -82,10 +82,10 @@ def is_same_thing(rule: Rule, match: Match, scopes: Scopes) -> bool:
 
 def _another_thing(name: Name, here: Binding, scopes: Scopes) -> str | None:
     text = name.text
-    if here.kind in ("parameter", "local"):
+    if here.kind in ("parameter", "local", "type parameter"):
         is_known = name.binding == "fragment" and (text in BROUGHT or scopes.is_imported(text))
         if is_known or name.binding in ("import", "unknown", "global"):
-            return f"`{text}` is a {'parameter' if here.kind == 'parameter' else 'local variable'} here"
+            return f"`{text}` is a {here.kind.replace('local', 'local variable')} here"
     if name.binding == "import":
         if here.kind == "global":
             return f"`{text}` is defined in this file"

@@ -24,7 +24,7 @@ from lsp_server.refactor.code.grammar import (
 from lsp_server.refactor.code.syntax import Node
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.insertion_places import other_meaning
-from lsp_server.refactor.places.namesakes import called, is_in_class, namesake, own_method
+from lsp_server.refactor.places.namesakes import called, is_in_class, namesake, other_generic, own_method
 from lsp_server.refactor.places.owners import other_owner
 from lsp_server.refactor.places.positions import PLAIN_KIND, is_redundant, other_position
 from lsp_server.refactor.places.surroundings import function_around
@@ -122,6 +122,8 @@ def doubt_of(
         return "only its syntax is as in the example"
     if other := other_meaning(rule, match, own or (), is_own=is_own):
         return other
+    if name := other_generic(rule, match, own):
+        return f"`{name}` is a type parameter of another declaration"
     is_short = _has_short_name(rule)
     is_other = bool(rule.receivers) and not receivers_of(match) <= rule.receivers
     if is_other and (is_short or _is_other_member(rule)):
