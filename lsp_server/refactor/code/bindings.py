@@ -270,7 +270,7 @@ class Scopes:
 
     def imports_everything(self) -> bool:
         """Return whether an import brings names that it does not list."""
-        return any(one.name == "*" or one.alias == "." for one in self._imports.all)
+        return any((one.name == "*" and one.kind != "namespace") or one.alias == "." for one in self._imports.all)
 
     def _fields(self, body: Node) -> set[str]:
         """Return the names of the fields that a class body declares."""

@@ -30,3 +30,10 @@ def test_a_type_parameter_alone_is_meant_in_its_own_declaration(language: str) -
     edit = sure_edit(language, after, (before, after))
     assert edit.applied(after) == generic.format("A", "Not<S>", "Not<S>") + other
     assert set(doubts(edit)) == {"`S` is a type parameter of another declaration"}
+
+
+def test_a_namespace_of_typescript_brings_no_other_names() -> None:
+    generic, plain = GENERIC["typescript"]
+    example = generic.format("A", "S", "S"), generic.format("A", "S, T", "S")
+    text = f"import * as m from 'm';\n{plain}"
+    assert sure_edit("typescript", text, example).applied(text) == text
