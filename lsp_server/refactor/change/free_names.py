@@ -3,8 +3,26 @@
 from collections.abc import Sequence
 
 from lsp_server.refactor.change.generalise import Sides
-from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, declares, imports_of, package_import
-from lsp_server.refactor.code.grammar import SELF, is_access, is_callee, is_fixed_name, is_name, receiver_of
+from lsp_server.refactor.code.bindings import (
+    BROUGHT,
+    UNKNOWN,
+    Scopes,
+    declares,
+    imports_of,
+    is_function,
+    package_import,
+)
+from lsp_server.refactor.code.declarations import is_class, names_of
+from lsp_server.refactor.code.grammar import (
+    SELF,
+    callee_of,
+    is_access,
+    is_call,
+    is_callee,
+    is_fixed_name,
+    is_name,
+    receiver_of,
+)
 from lsp_server.refactor.code.imports import Import
 from lsp_server.refactor.code.syntax import Node, Syntax
 from lsp_server.refactor.code.traits import traits_of
@@ -27,8 +45,20 @@ def free_names(nodes: Sequence[Node], sides: Sides, scopes: Scopes) -> tuple[Nam
         own = package_import(leaf.text, scopes.syntax) if binding == UNKNOWN else None
         if binding != UNKNOWN or own is not None or is_used_as_thing(leaf):
             kind = "fragment" if binding == UNKNOWN and own is None and not scopes.has_imports else binding.kind
+            kind = "variable" if kind == "global" and _is_receiver_alone(leaf, scopes) else kind
             names.setdefault(leaf.text, Name(leaf.text, kind, own.source if own is not None else binding.source))
     return tuple(names.values())
+
+
+def _is_receiver_alone(leaf: Node, scopes: Scopes) -> bool:
+    """Return whether a method is called on a global variable: a local one of its name may be the same sort of thing."""
+    found = names_of(scopes.syntax).resolved(leaf)
+    if found is None or leaf.parent is None or receiver_of(leaf.parent) is not leaf or leaf.text[:1].isupper():
+        return False
+    value = found.holder.child("value") or found.holder.child("right")
+    callee = callee_of(value) if value is not None and is_call(value) else None
+    is_other = found.is_function or is_class(found.holder) or (value is not None and is_function(value))
+    return not is_other and (callee is None or callee.text != "require")
 
 
 def free_fragment_names(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> tuple[Name, ...]:

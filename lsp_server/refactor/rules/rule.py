@@ -12,7 +12,7 @@ from lsp_server.refactor.rules.pattern import Branch, Leaf, Pattern
 
 @attrs.frozen
 class Name:
-    """A free name of a pattern, and how the example bound it: "import", "local", "global" or "unknown".
+    """A free name of a pattern, and how the example bound it, see Binding; "variable" for a global one with methods.
 
     `source` is what the import names, "" if unknown.
     """

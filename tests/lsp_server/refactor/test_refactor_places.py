@@ -307,3 +307,45 @@ def test_another_type_keeps_its_arguments(language: str, file: str) -> None:
         text = file % here + file % here.replace("Bag", "Box")
         edit = sure_edit(language, text, (before, file % new))
         assert edit.applied(text) == text.replace(here, new.replace("A", "B"))
+
+
+VARIABLES = {
+    "python": ("app = make()\n", "app.listen(8)\n", "def g(app):\n    app.listen(9)\n"),
+    "javascript": ("const app = make();\n", "app.listen(8);\n", "function g(app) { app.listen(9); }\n"),
+    "go": ("package p\n\nvar app = make()\n\n", "func f() { app.listen(8) }\n", "func g(app A) { app.listen(9) }\n"),
+    "php": ("<?php\n$app = make();\n", "$app->listen(8);\n", "function g($app) { $app->listen(9); }\n"),
+}
+
+
+@pytest.mark.parametrize("language", VARIABLES)
+def test_a_method_is_called_on_a_global_variable_as_on_a_local_one_of_its_name(language: str) -> None:
+    head, call, local = VARIABLES[language]
+    text = head.partition("\n")[0] * (language in ("go", "php")) + f"\n\n{local}"
+    edit = sure_edit(language, text, (head + call, head + call.replace("8", "at(8)")), paths=("a", "b"))
+    assert edit.applied(text) == text.replace("9", "at(9)")
+
+
+@pytest.mark.parametrize("head", ["const app = require('app');", "function app() {}"])
+def test_a_module_or_a_function_is_no_local_variable_of_its_name(head: str) -> None:
+    text = "function g(app) { app.listen(9); }\n"
+    edit = sure_edit(
+        "javascript", text, (f"{head}\napp.listen(8);\n", f"{head}\napp.listen(at(8));\n"), paths=("a", "b")
+    )
+    assert edit.applied(text) == text
+    assert reasons(edit) == ["`app` is a parameter here"]
+
+
+MOVED = {
+    "python": ("def f(a):\n    g({})\n", "a.inner.level", "a.level"),
+    "go": ("package p\n\nfunc f(a A) {{ g({}) }}\n", "a.inner.level", "a.level"),
+    "java": ("class A {{ void f(B a) {{ g({}); }} }}\n", "a.inner().level()", "a.level()"),
+    "rust": ("fn f(a: A) {{ g({}) }}\n", "a.inner().level()", "a.level()"),
+    "typescript": ("function f(a) {{ g({}); }}\n", "a.inner.level", "a.level"),
+}
+
+
+@pytest.mark.parametrize("language", MOVED)
+def test_a_member_that_moved_says_nothing_of_other_members(language: str) -> None:
+    code, old, new = MOVED[language]
+    text, expected = (code.format(f"{one}, {old.replace('level', 'size')}, a.inner") for one in (old, new))
+    assert sure_edit(language, text, (code.format(old), code.format(new))).applied(text) == expected
