@@ -38,11 +38,15 @@ class Need:
 
 @attrs.frozen
 class Seen:
-    """What a variable was in the examples: the sorts of each of its values, and the fewest values without a name."""
+    """What a variable was in the examples: the sorts of each of its values, and the fewest values without a name.
+
+    `pairs` are the keys of an object that it was in all of them, each with the code of its value.
+    """
 
     name: str
     sorts: tuple[frozenset[str], ...]
     fewest: int
+    pairs: tuple[tuple[str, str], ...] = ()
 
 
 ImportSort = Literal["", "statement", "relative", "removal", "package"]
