@@ -4,6 +4,7 @@ import functools
 import re
 from collections.abc import Iterator, Sequence
 
+from lsp_server.refactor.code.call import element_name
 from lsp_server.refactor.code.grammar import argument_name, is_access, is_call, is_literal, is_name
 from lsp_server.refactor.code.syntax import Node
 from lsp_server.refactor.rules.matching import Bound, Match
@@ -33,8 +34,7 @@ _NUMBER_TYPE = re.compile(
 )
 _WITH_TYPE = frozenset({"", "a call", "a class"})
 """A literal has no type of its own, and such values have one."""
-_OBJECT = re.compile(r"^(object|dictionary|hash|array_creation_expression)$")
-_PAIR = re.compile(r"^(pair|array_element_initializer)$")
+_OBJECT = re.compile(r"^(object|dictionary|hash)$")
 _SHORT = re.compile(r"[\d.]+|[\"'`][^\s\"'`]*(\s[^\s\"'`]*)?[\"'`]")
 COMPARES = re.compile(
     r"(assert_?)?(is_?)?(not_?)?(deep_?)?(strict_?|loosely_?)?"
@@ -113,8 +113,8 @@ def _seen(item: Hole | Rest, bound: Bound) -> Seen:
 
 def _pair(node: Node) -> tuple[str, str] | None:
     """Return the key and the value of an element of an object, as code; None for other nodes."""
-    is_pair = _PAIR.search(node.kind) is not None and len(node.children) == 3
-    return (node.children[0].tokens.strip("\"'"), node.children[2].tokens) if is_pair else None
+    is_pair = node.kind == "pair" and len(node.children) > 1
+    return (element_name(node), node.children[-1].tokens) if is_pair else None
 
 
 def _other_object(rule: Rule, match: Match) -> str:

@@ -349,3 +349,22 @@ def test_a_member_that_moved_says_nothing_of_other_members(language: str) -> Non
     code, old, new = MOVED[language]
     text, expected = (code.format(f"{one}, {old.replace('level', 'size')}, a.inner") for one in (old, new))
     assert sure_edit(language, text, (code.format(old), code.format(new))).applied(text) == expected
+
+
+NAMED = {
+    "javascript": ("go({{\n  a: 1,{}\n  b: 2,\n}});\n", "\n  d: 3,", "go({ c: 4, a: 5, b: 6 });\n", " d: 3,"),
+    "python": ("go(\n    a=1,{}\n    b=2,\n)\n", "\n    d=3,", "go(c=4, a=5, b=6)\n", " d=3,"),
+    "go": (
+        "package p\n\nvar x = T{{\n\ta: 1,{}\n\tb: 2,\n}}\n",
+        "\n\td: 3,",
+        "package p\n\nvar y = T{c: 4, a: 5, b: 6}\n",
+        " d: 3,",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", NAMED)
+def test_a_new_element_comes_after_that_of_the_same_name_on_the_line_that_the_others_are_on(language: str) -> None:
+    form, new, text, there = NAMED[language]
+    edited = repeated(language, form.format(""), form.format(new), text)
+    assert edited == text.replace(" a: 5,", f" a: 5,{there}").replace(" a=5,", f" a=5,{there}")
