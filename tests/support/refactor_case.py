@@ -6,7 +6,7 @@ from lsp_server.refactor.edit.file_edit import FileEdit
 from lsp_server.refactor.edit.rewrite import rewrite
 from lsp_server.refactor.learn.example import Example
 from lsp_server.refactor.learn.learn import learn
-from lsp_server.refactor.learn.notation import described
+from lsp_server.refactor.learn.notation import described, with_contexts
 from lsp_server.refactor.places.doubts import SURE
 
 
@@ -37,10 +37,13 @@ def reasons(edit: FileEdit) -> list[str]:
     return [one.phrase for one in edit.left_out]
 
 
-def sure_edit(language_id: str, text: str, *examples: tuple[str, str]) -> FileEdit:
-    """Return the edit of the places that are sure."""
+def sure_edit(
+    language_id: str, text: str, *examples: tuple[str, str], paths: tuple[str, str] = ("", "file")
+) -> FileEdit:
+    """Return the edit of the places that are sure. `paths` are those of the examples' file and of the text."""
     language = language_for(language_id, "")
-    return rewrite(learn([Example(*one) for one in examples], language), "file", text, language, beside=SURE)
+    rules = with_contexts(learn([Example(*one, paths[0]) for one in examples], language), language)
+    return rewrite(rules, paths[1], text, language, beside=SURE)
 
 
 def doubts(edit: FileEdit) -> list[str]:

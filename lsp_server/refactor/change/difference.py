@@ -27,6 +27,7 @@ from lsp_server.refactor.code.grammar import (
     is_unit,
     level,
     level_of_place,
+    receiver_of,
 )
 from lsp_server.refactor.code.syntax import Node, Syntax, leaf_text, same
 
@@ -302,6 +303,9 @@ def says_enough(before: Node, after: Node) -> bool:
         return False
     if before.parent is not None and before.parent.kind == "reference_type" and before.kind != after.kind:
         return False  # a slice is no type by itself
+    owner = receiver_of(before) or receiver_of(callee_of(before) or before)
+    if owner is not None and same(owner, after) and receiver_of(before.parent or before) is before:
+        return False  # the member that is now one of the receiver's says which of them moved
     if before.kind == "generic_type" and before.parent is not None and is_call(before.parent):
         return False  # only where a value is made may its type's arguments be left to the compiler
     if before.kind == "predefined_type" and before.children:

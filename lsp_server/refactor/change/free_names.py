@@ -3,14 +3,35 @@
 from collections.abc import Sequence
 
 from lsp_server.refactor.change.generalise import Sides
-from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, declares, imports_of, package_import
-from lsp_server.refactor.code.grammar import SELF, is_access, is_callee, is_fixed_name, is_name, receiver_of
+from lsp_server.refactor.code.bindings import (
+    BROUGHT,
+    UNKNOWN,
+    Scopes,
+    declares,
+    imports_of,
+    is_function,
+    package_import,
+)
+from lsp_server.refactor.code.declarations import is_class, names_of
+from lsp_server.refactor.code.grammar import (
+    SELF,
+    callee_of,
+    is_access,
+    is_call,
+    is_callee,
+    is_fixed_name,
+    is_name,
+    receiver_of,
+)
+from lsp_server.refactor.code.imports import Import
 from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.rules.pattern import Leaf, Pattern, items, names_in
 from lsp_server.refactor.rules.rule import Name
 
 _NEVER_BOUND = SELF | {"super"}
 _BEFORE_MEMBER = (".", "::")
+_IMPORTS_ONE = ("go", "java", "kotlin", "scala", "php")
 _ROOTS = ("\\", "::")
 
 
@@ -24,8 +45,20 @@ def free_names(nodes: Sequence[Node], sides: Sides, scopes: Scopes) -> tuple[Nam
         own = package_import(leaf.text, scopes.syntax) if binding == UNKNOWN else None
         if binding != UNKNOWN or own is not None or is_used_as_thing(leaf):
             kind = "fragment" if binding == UNKNOWN and own is None and not scopes.has_imports else binding.kind
+            kind = "variable" if kind == "global" and _is_receiver_alone(leaf, scopes) else kind
             names.setdefault(leaf.text, Name(leaf.text, kind, own.source if own is not None else binding.source))
     return tuple(names.values())
+
+
+def _is_receiver_alone(leaf: Node, scopes: Scopes) -> bool:
+    """Return whether a method is called on a global variable: a local one of its name may be the same sort of thing."""
+    found = names_of(scopes.syntax).resolved(leaf)
+    if found is None or leaf.parent is None or receiver_of(leaf.parent) is not leaf or leaf.text[:1].isupper():
+        return False
+    value = found.holder.child("value") or found.holder.child("right")
+    callee = callee_of(value) if value is not None and is_call(value) else None
+    is_other = found.is_function or is_class(found.holder) or (value is not None and is_function(value))
+    return not is_other and (callee is None or callee.text != "require")
 
 
 def free_fragment_names(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> tuple[Name, ...]:
@@ -95,6 +128,17 @@ def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[tu
         if leaf.text not in bound and leaf.text not in BROUGHT and binding.kind != "import":
             found.setdefault(leaf.text, (leaf.text, leaf, binding != UNKNOWN))
     return list(found.values())
+
+
+def imports_needed(sides: Sides, before: Syntax, after: Syntax) -> tuple[Import, ...]:
+    """Return the imports at the top of a file, before and after its edit, of names which only the template has.
+
+    They are those of languages in which an import of one file means the same in another.
+    """
+    new = names_in(sides.template) - {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
+    is_known = traits_of(after.language.id).names_all or after.language.id in _IMPORTS_ONE
+    parts = [one for one in imports_of(after).parts if one.what.bound in new and one.statement.parent is after.root]
+    return tuple(one.what for one in parts if is_known and one.what in imports_of(before).all)
 
 
 def names_bound(nodes: Sequence[Node], sides: Sides, after: Syntax) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from lsp_server.refactor.change.difference import Change
 from lsp_server.refactor.change.lists import Alignment, Run, align, elements
 from lsp_server.refactor.change.variables import END_TAGS, Variables, binds_literal, is_role, key_of, spread_value
 from lsp_server.refactor.code.bindings import Scopes, imports_of
+from lsp_server.refactor.code.call import element_name
 from lsp_server.refactor.code.grammar import (
     argument_name,
     is_arguments,
@@ -129,7 +130,7 @@ class Side:
         if comment is not None and separator == "\n":
             gap = self.syntax.text(self.end, comment.start)
         self.end = nodes[-1].end
-        return Rest(run.name, gap, separator)
+        return Rest(run.name, gap, separator, last=element_name(nodes[-1]))
 
 
 def _list_of(

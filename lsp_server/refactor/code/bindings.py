@@ -12,6 +12,7 @@ from lsp_server.refactor.code.grammar import around, is_definition, is_import, i
 from lsp_server.refactor.code.imports import Import, ImportEdit
 from lsp_server.refactor.code.syntax import Node, Syntax
 from lsp_server.refactor.code.traits import traits_of
+from lsp_server.refactor.code.type_parameters import TYPE_PARAMETERS, generic_around
 
 _FUNCTION = ("function", "lambda", "method", "arrow", "func_literal", "closure", "constructor")
 _BINDING_FIELDS = frozenset({"left", "name", "alias", "pattern", "parameter"})
@@ -209,7 +210,7 @@ _READERS: dict[str, Callable[[Node, Syntax], Sequence[ImportPart]]] = {  # by la
 
 @attrs.frozen
 class Binding:
-    """How a name is bound: "import", "parameter", "local", "field", "global" or "unknown"; `source` is an import's."""
+    """How a name is bound: "(type )parameter", "local", "field", "global", "unknown", or "import" of a `source`."""
 
     kind: str
     source: str = ""
@@ -249,11 +250,11 @@ class Scopes:
                 return Binding(kind)
             if above.kind in _CLASS_BODIES and self._has_bare_fields and name in self._fields(above):
                 return Binding("field")
-        imported = self._imports.binding(name)
-        if imported is not None:
+        if generic_around(name, node) is not None:
+            return Binding("type parameter")
+        if (imported := self._imports.binding(name)) is not None:
             return Binding("import", imported)
-        kind = self._names(self._root).get(name)
-        return Binding("global") if kind is not None else UNKNOWN
+        return Binding("global") if name in self._names(self._root) else UNKNOWN
 
     def owner(self, name: str, node: Node) -> Node | None:
         """Return the function that binds a name at a node; None if none does."""
@@ -269,7 +270,7 @@ class Scopes:
 
     def imports_everything(self) -> bool:
         """Return whether an import brings names that it does not list."""
-        return any(one.name == "*" or one.alias == "." for one in self._imports.all)
+        return any((one.name == "*" and one.kind != "namespace") or one.alias == "." for one in self._imports.all)
 
     def _fields(self, body: Node) -> set[str]:
         """Return the names of the fields that a class body declares."""
@@ -355,7 +356,7 @@ def _own_leaves(scope: Node) -> Iterator[Node]:
             name = node.child("name")
             if name is not None and not name.children:
                 yield name
-        elif not is_import(node) or node is scope:
+        elif node is scope or not (is_import(node) or TYPE_PARAMETERS.search(node.kind)):
             waiting.extend(node.children)
 
 
@@ -379,11 +380,9 @@ def binds(leaf: Node, scope: Node) -> str:
         node, parent = parent, parent.parent
     if parent is None:
         return ""
-    if is_parameters(parent) or parent.field == "parameters":
+    if is_parameters(parent) or parent.field == "parameters" or node.field in ("parameter", "parameters"):
         return "parameter"
     if "parameter" in parent.kind and node.field not in ("type", "value") and parent is not scope:
-        return "parameter"
-    if node.field in ("parameter", "parameters"):
         return "parameter"
     if parent is scope:
         return ""

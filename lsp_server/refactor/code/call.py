@@ -5,7 +5,15 @@ from collections.abc import Sequence
 
 import attrs
 
-from lsp_server.refactor.code.grammar import argument_name, arguments_of, is_access, is_call, is_callee, is_container
+from lsp_server.refactor.code.grammar import (
+    argument_name,
+    arguments_of,
+    is_access,
+    is_call,
+    is_callee,
+    is_container,
+    is_named_element,
+)
 from lsp_server.refactor.code.syntax import Node, Syntax, same
 
 _STAR = re.compile(r"splat|rest_|variadic|spread|unpack|base_field")
@@ -68,6 +76,11 @@ class Signature:
         """The parameters that only the old list has."""
         known = {one.name for one in self.new}
         return tuple(one for one in self.old if one.name not in known)
+
+
+def element_name(node: Node) -> str:
+    """Return the name of an element that has one: a key, a keyword, an attribute; else ""."""
+    return node.children[0].tokens.strip("\"'") if is_named_element(node) and node.children else ""
 
 
 def is_star(node: Node) -> bool:

@@ -1,5 +1,7 @@
 """What an import binds, and how an edit changes imports."""
 
+import itertools
+import posixpath
 from collections.abc import Iterable, Sequence
 
 import attrs
@@ -31,6 +33,26 @@ class Import:
             return self.name
         return self.source.rpartition("/")[2] if self.kind == "go" else self.source.partition(".")[0]
 
+    def seen_from(self, path: str, other: str) -> "Import":
+        """Return the import of the file `path` as the file `other` writes it: a relative one is another.
+
+        A module of Python that shares no package with it is named from the root.
+        """
+        here, there = (posixpath.dirname(one).split("/") for one in (path, other))
+        if not self.source.startswith(".") or not (path and other) or here[-len(there) :] == there[-len(here) :]:
+            return self
+        if self.kind != "python":
+            whole = posixpath.normpath(posixpath.join(*here, self.source))
+            source = posixpath.relpath(whole, posixpath.dirname(other) or ".")
+            return attrs.evolve(self, source=source if source.startswith(".") else f"./{source}")
+        name = self.source.lstrip(".")
+        up = len(self.source) - len(name) - 1
+        module = [one for one in (*here[: len(here) - up], *name.split(".")) if one]
+        pairs = zip(module, there, strict=False)
+        shared = len([*itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)])
+        dots = "." * (len(there) - shared + 1) if shared else ""
+        return attrs.evolve(self, source=dots + ".".join(module[shared or module[:1] == ["src"] :]))
+
 
 @attrs.frozen
 class ImportEdit:
@@ -47,6 +69,19 @@ class ImportEdit:
     def along(self, pairs: Iterable[tuple[Import, Import]]) -> "ImportEdit":
         """Return the edit with pairs that follow it."""
         return attrs.evolve(self, follows=tuple(dict.fromkeys(pairs)))
+
+    def needing(self, more: Iterable[Import]) -> "ImportEdit":
+        """Return the edit with more imports that its code needs."""
+        return attrs.evolve(self, added=tuple(dict.fromkeys((*self.added, *more))))
+
+    def seen_from(self, path: str, other: str) -> "ImportEdit":
+        """Return the edit of the file `path` for the file `other`."""
+
+        def moved(some: Iterable[Import]) -> tuple[Import, ...]:
+            return tuple(one.seen_from(path, other) for one in some)
+
+        replaced = tuple((one.seen_from(path, other), new.seen_from(path, other)) for one, new in self.replaced)
+        return ImportEdit(moved(self.added), moved(self.removed), replaced, self.follows)
 
     def joined(self, other: "ImportEdit") -> "ImportEdit":
         """Return the edits of both."""

@@ -82,10 +82,10 @@ def is_same_thing(rule: Rule, match: Match, scopes: Scopes) -> bool:
 
 def _another_thing(name: Name, here: Binding, scopes: Scopes) -> str | None:
     text = name.text
-    if here.kind in ("parameter", "local"):
+    if here.kind in ("parameter", "local", "type parameter"):
         is_known = name.binding == "fragment" and (text in BROUGHT or scopes.is_imported(text))
         if is_known or name.binding in ("import", "unknown", "global"):
-            return f"`{text}` is a {'parameter' if here.kind == 'parameter' else 'local variable'} here"
+            return f"`{text}` is a {here.kind.replace('local', 'local variable')} here"
     if name.binding == "import":
         if here.kind == "global":
             return f"`{text}` is defined in this file"
@@ -113,6 +113,9 @@ def _imported_receiver(match: Match, scopes: Scopes) -> str | None:
 def _taken_name(rule: Rule, node: Node, scopes: Scopes, added: Sequence[Import]) -> str | None:
     """Return a reason if a name that the edit imports is something else at the place."""
     new = names_in(rule.template)
+    for one in rule.needed:
+        if scopes.binding(one.bound, node).kind in ("parameter", "local"):
+            return f"`{one.bound}`, which the edit uses, is something else here"
     for one in added:
         here = scopes.binding(one.bound, node)
         is_other = here.kind in ("parameter", "local", "global")

@@ -178,13 +178,20 @@ class _Rendering:
         else:
             text = self._example_gap(left, right)
             is_new_element = right in self._layout.elements and "\n" not in text
-            if is_new_element and self._brackets and "\n" in self._brackets[-1]:
+            if right in self._layout.elements and "\n" in text and self._is_on_one_line():
+                text = " ".join(text.split("\n")).rstrip() + " "
+            elif is_new_element and self._brackets and "\n" in self._brackets[-1]:
                 text = ("," if "," in text else "") + self._brackets[-1]
             else:
                 text = self._placed(text)
             self._output.text(text)
         if self._brackets and not self._brackets[-1] and len(self._output.pieces) > before:
             self._brackets[-1] = self._line_start(left, text)
+
+    def _is_on_one_line(self) -> bool:
+        """Return whether a place is on one line, and the example was on several."""
+        match, pattern = self._match, self._layout.pattern
+        return any("\n" in one.gap for one in pattern) and "\n" not in self._file.syntax.text(match.start, match.end)
 
     def _opens_lost_list(self, left: int, gap: tuple[int, int]) -> bool:
         """Return whether a line break after a bracket was for a list of which one element is left between brackets."""

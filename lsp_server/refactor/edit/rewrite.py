@@ -84,6 +84,7 @@ class _Rewriting:
         self._renames = [each for one in fitting if one.rename is not None for each in (one, *of_module(one, syntax))]
         self._scopes = Scopes(syntax, imports_of(syntax))
         self._digest = digest_of(source.text)
+        self._imports = rules.imports.seen_from(next((one.path for one in fitting if one.path), ""), path)
         self._own = _own_spans(rules, source)
         self._left_out: dict[tuple[int, int], tuple[str, Doubt]] = {}
 
@@ -114,7 +115,9 @@ class _Rewriting:
         done = [one for one in places if (one.match.start, one.match.end) not in self._left_out]
         if not done:
             return FileEdit(self._path, self._digest, left_out=self._omissions())
-        imports = self._rules.imports.along(pair for place in done for pair in place.rule.follows)
+        imports = self._imports.along(pair for place in done for pair in place.rule.follows)
+        needed = {one: place.rule.path for place in done for one in place.rule.needed}
+        imports = imports.needing(one.seen_from(example, self._path) for one, example in needed.items())
         after = None
         if imports.added or imports.removed or imports.follows:
             after = parse(self._applied(edits).encode("utf-8", "surrogatepass"), self._syntax.language)
@@ -162,7 +165,7 @@ class _Rewriting:
         """Return the names that the edits of places use, and that nothing defines in a file that has to name all."""
         if not traits_of(self._syntax.language.id).names_all or self._scopes.imports_everything():
             return ()
-        added = {one.bound for one in self._rules.imports.added}
+        added = {one.bound for one in self._imports.added}
         return tuple(
             sorted(
                 {
@@ -187,7 +190,7 @@ class _Rewriting:
                 if rule.wide and any(one < match.end and match.start < other for one, other in self._left_out):
                     continue
                 place = Place(rule, match, layout, self._doubt(rule, match))
-                reason = why_not(place, self._scopes, self._rules.imports, self._own is not None)
+                reason = why_not(place, self._scopes, self._imports, self._own is not None)
                 if reason is not None:
                     if not rule.wide:
                         self._leave_out(place, reason)

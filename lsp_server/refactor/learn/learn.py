@@ -7,7 +7,14 @@ import attrs
 
 from lsp_server.languages.language import Language
 from lsp_server.refactor.change.difference import Change, Difference, difference, sort_of
-from lsp_server.refactor.change.free_names import free_names, is_type_name, is_used_as_thing, names_bound, names_brought
+from lsp_server.refactor.change.free_names import (
+    free_names,
+    imports_needed,
+    is_type_name,
+    is_used_as_thing,
+    names_bound,
+    names_brought,
+)
 from lsp_server.refactor.change.generalise import Sides, generalise, is_other_literal, is_prose
 from lsp_server.refactor.change.overrides import override_rules
 from lsp_server.refactor.change.variables import spread_value
@@ -352,6 +359,7 @@ def rule_of(
         root_level(old),
         _repeats(old, new, sides),
         binds=names_bound(new, sides, after),
+        needed=imports_needed(sides, before, after),
         needs=needs_of(old, new, before.language.id),
     )
 

@@ -119,7 +119,9 @@ def with_contexts(rules: RuleSet, language: Language) -> RuleSet:
                 if is_part and not any(has_same_sides(one, other) for other in (*rules.rules, *more)):
                     kept = attrs.evolve(one, names=rule.names, brings=rule.brings, unbound=rule.unbound)
                     kept = attrs.evolve(kept, needs=rule.needs, uses=rule.uses, is_syntax=rule.is_syntax)
-                    more.append(attrs.evolve(kept, receivers=rule.receivers, position=rule.position))
+                    kept = attrs.evolve(kept, path=rule.path, assumed=rule.assumed, follows=rule.follows)
+                    kept = attrs.evolve(kept, needed=rule.needed, receivers=rule.receivers, position=rule.position)
+                    more.append(kept)
     return attrs.evolve(rules, rules=(*rules.rules, *more))
 
 

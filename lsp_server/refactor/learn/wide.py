@@ -28,11 +28,12 @@ from lsp_server.refactor.code.grammar import (
 )
 from lsp_server.refactor.code.syntax import Node, Syntax, same
 from lsp_server.refactor.places.doubts import changed_words, is_syntax_alone
-from lsp_server.refactor.places.spellings import is_sound
+from lsp_server.refactor.places.spellings import DEFAULTED, is_sound
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, Tail, items, variables
 from lsp_server.refactor.rules.rule import Rule, has_same_sides
 
 _RAISE = re.compile(r"^(raise|throw)_(statement|expression)$")
+_OPTIONAL = re.compile(r"(?:\w+\.)?Optional\[(.+)\]|(?:\w+\.)?Union\[(.+),None\]|(.+)\|None")
 _LIST = re.compile(r"array|list|tuple|dictionary")
 
 
@@ -54,6 +55,8 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
     if len(change.before) != 1 or len(change.after) != 1:
         return None
     old, new = _smallest(change.before[0], change.after[0])
+    if (optional := _optional(old, new, before, after)) is not None:
+        return optional
     joined = _joined(change.before[0], change.after[0], before, after)
     if (known := joined or _of_library(old, new, before, after)) is not None:
         return known
@@ -87,6 +90,20 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
         if words and is_wide and pattern != template and variables((template,)) <= holes_there:
             return Widest(Sides((pattern,), (template,)), old, new, _quoted(words))
     return None
+
+
+def _optional(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
+    """Return the form of an edit that says of a parameter of Python that it may be None, as its default is."""
+    tops = [next((one for one in (node, *node.ancestors()) if one.kind == DEFAULTED), None) for node in (old, new)]
+    if tops[0] is None or tops[1] is None or not same(tops[0].children[0], tops[1].children[0]):
+        return None
+    name, _, kind, *_, value = tops[0].children
+    given = _OPTIONAL.fullmatch(tops[1].children[2].tokens)
+    if not value.text == tops[1].children[-1].text == "None" or given is None or kind.tokens not in given.groups():
+        return None
+    shared = {name.digest: Hole("W0", frozenset({name.kind})), kind.children[0].digest: Hole("W1")}
+    sides = [_Reader(before, shared=shared).read(tops[0]), _Reader(after, shared=shared).read(tops[1])]
+    return Widest(Sides((sides[0],), (sides[1],)), tops[0], tops[1], "`= None`")
 
 
 def _of_value(old: Node, new: Node, before: Syntax) -> dict[int, Hole]:

@@ -24,7 +24,7 @@ from lsp_server.refactor.code.grammar import (
 from lsp_server.refactor.code.syntax import Node
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.insertion_places import other_meaning
-from lsp_server.refactor.places.namesakes import called, is_in_class, namesake, own_method
+from lsp_server.refactor.places.namesakes import called, is_in_class, namesake, other_generic, own_method
 from lsp_server.refactor.places.owners import other_owner
 from lsp_server.refactor.places.positions import PLAIN_KIND, is_redundant, other_position
 from lsp_server.refactor.places.surroundings import function_around
@@ -122,6 +122,8 @@ def doubt_of(
         return "only its syntax is as in the example"
     if other := other_meaning(rule, match, own or (), is_own=is_own):
         return other
+    if name := other_generic(rule, match, own):
+        return f"`{name}` is a type parameter of another declaration"
     is_short = _has_short_name(rule)
     is_other = bool(rule.receivers) and not receivers_of(match) <= rule.receivers
     if is_other and (is_short or _is_other_member(rule)):
@@ -188,7 +190,7 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
     unknown = next((name for name in rule.assumed if scopes.binding(name, match.nodes[0]) == UNKNOWN), "")
     if unknown:
         return f"`{unknown}`, which the edit uses, may be known in the example's file alone"
-    added = _parameters(rule.template) - _parameters(rule.pattern)
+    added = _added_parameters(rule)
     if added and not _is_asked_for(rule, match):
         return f"nothing in it uses `{min(added)}`, which the edit adds"
     if _is_of_alias(rule) and scopes.binding("Result", match.nodes[0]) == UNKNOWN:
@@ -289,7 +291,9 @@ def _says(pattern: Pattern, bound: frozenset[str], is_prefix_enough: bool, aroun
     if isinstance(pattern, Branch):
         if pattern.kind == "sized_type_specifier" and len(pattern.children) > 1:
             return _ENOUGH  # `unsigned char` is no type of everything
-        declared = items((pattern,)) if "parameter" in pattern.kind else iter(())
+        if "parameter" in pattern.kind:
+            bound |= _parameter_names(pattern.children, is_inside=True)
+        declared: Iterator[Pattern] = iter(())
         if pattern.kind in ("arrow_function", "catch_clause"):  # a single parameter needs no list
             declared = (child for child in pattern.children if isinstance(child, Leaf))
         bound |= {item.text for item in declared if isinstance(item, Leaf) and item.kind == "identifier"}
@@ -322,7 +326,7 @@ def _is_near(node: Node, own: Sequence[tuple[int, int]]) -> bool:
 
 def _is_asked_for(rule: Rule, match: Match) -> bool:
     """Return whether the body of a place uses each parameter that the edit adds."""
-    added = _parameters(rule.template) - _parameters(rule.pattern)
+    added = _added_parameters(rule)
     inner = (node for bound in match.bounds if isinstance(bound.item, Rest) for node in bound.nodes)
     return bool(added) and added <= {leaf.text for node in inner for leaf in node.leaves() if is_name(leaf)}
 
@@ -343,6 +347,23 @@ def _is_unasked(rule: Rule) -> bool:
     is_test = any(isinstance(item, Hole) and item.prefix for item in items(rule.pattern))
     is_less = _parameters(rule.template) < _parameters(rule.pattern)
     return rule.language == "python" and is_test and is_less and not gone
+
+
+def _added_parameters(rule: Rule) -> set[str]:
+    """Return the names of the parameters that an edit adds, without those of their types and defaults."""
+    return _parameter_names(rule.template) - _parameters(rule.pattern)
+
+
+def _parameter_names(patterns: Sequence[Pattern], *, is_inside: bool = False) -> set[str]:
+    found: set[str] = set()
+    for one in patterns:
+        if isinstance(one, Branch) and one.field != "type":
+            found |= _parameter_names(one.children, is_inside=is_inside or "parameter" in one.kind)
+        elif isinstance(one, Leaf) and is_inside:
+            if one.text == "=":
+                break
+            found |= {one.text} if one.named and "type" not in one.kind else set()
+    return found
 
 
 def _parameters(patterns: Sequence[Pattern], *, is_inside: bool = False) -> set[str]:

@@ -8,8 +8,9 @@ from lsp_server.refactor.code.declarations import class_around, is_class, is_mem
 from lsp_server.refactor.code.grammar import SELF, callee_of, is_call, is_callee, receiver_of
 from lsp_server.refactor.code.syntax import Node
 from lsp_server.refactor.code.traits import traits_of
+from lsp_server.refactor.code.type_parameters import generic_around
 from lsp_server.refactor.rules.matching import Match
-from lsp_server.refactor.rules.pattern import Leaf
+from lsp_server.refactor.rules.pattern import Leaf, names_in
 from lsp_server.refactor.rules.rule import Rule
 
 _STEP = re.compile(r"[\w-]+")
@@ -27,6 +28,17 @@ def namesake(rule: Rule, match: Match, scopes: Scopes, *, has_package: bool) -> 
         return f"`{name}` is imported from another module than the example's"
     name = "" if has_package or rule.language != "go" else _of_package(match, scopes)
     return f"another package has another `{name}`" if name else ""
+
+
+def other_generic(rule: Rule, match: Match, own: Sequence[tuple[int, int]] | None) -> str:
+    """Return the type parameter that is all that a place shares with the example, in another declaration; else ""."""
+    known = {name.text for name in rule.names if name.binding == "type parameter"}
+    if not known or not names_in(rule.pattern) <= known:
+        return ""
+    name = min(known)
+    around = generic_around(name, match.nodes[0])
+    is_own = around is not None and any(around.start <= start and end <= around.end for start, end in own or ())
+    return "" if is_own else name
 
 
 def is_in_class(node: Node, own: Sequence[tuple[int, int]]) -> bool:

@@ -24,6 +24,9 @@ from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, items, variabl
 from lsp_server.refactor.rules.rule import Rule
 
 CLOSURES = frozenset({"anonymous_function", "anonymous_function_creation_expression", "arrow_function"})
+DEFAULTED = "typed_default_parameter"
+_OR_NONE = frozenset({"Optional", "Union", "|"})
+_TAKES_NONE = re.compile(r"\b(Any|None|Optional|object)\b")
 _PARAMETERS = frozenset({"parameter_declaration", "optional_parameter_declaration", "formal_parameter"})
 _TYPES = re.compile(r"(type|template)_argument")
 _TYPE_ALONE = re.compile(r"^(class_literal|instanceof_expression)$")
@@ -36,6 +39,8 @@ def is_sound(rule: Rule) -> bool:
         return getattr(rule.pattern[0], "kind", "") in CLOSURES
     if rule.language == "go" and gone == {"_"}:
         return not come and getattr(rule.pattern[0], "kind", "") == "parameter_declaration"
+    if getattr(rule.pattern[0], "kind", "") == DEFAULTED and not gone:
+        return not come.isdisjoint(_OR_NONE)
     if rule.language == "python" and "except" in stays:
         return (gone, come) == (set(), {"as"})
     signs = list(items(rule.pattern))
@@ -74,6 +79,10 @@ def _is_of_receiver(rule: Rule) -> bool:
 def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     """Return a reason if another keyword would mean another thing at a place, or a type gets arguments twice."""
     gone, come, _ = changed_words(rule)
+    if not gone and come & _OR_NONE and getattr(rule.pattern[0], "kind", "") == DEFAULTED:
+        tokens = match.nodes[0].children[2].tokens
+        if _TAKES_NONE.search(tokens) or ("|" in come and tokens[-1:] in ("'", '"')):
+            return "it may be None already" if _TAKES_NONE.search(tokens) else "a text is no type for `|`"
     if rule.in_annotation and _has_arguments(rule, match.nodes[0]):
         return "it has arguments of its own here"
     if rule.language == "go" and isinstance(rule.pattern[0], Leaf) and _is_key(match.nodes[0]):

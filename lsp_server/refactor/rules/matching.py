@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
+from lsp_server.refactor.code.call import element_name
 from lsp_server.refactor.code.grammar import is_call, is_container, is_expression
 from lsp_server.refactor.code.syntax import Node, Syntax, leaf_text, same
 from lsp_server.refactor.rules.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, Tail, items
@@ -134,7 +135,9 @@ class _Matcher:
         most = len(nodes) if isinstance(rest, Tail) else most
         # A Rest at the end takes all; the first of several takes as little as possible.
         counts = range(most, -1, -1) if not any(isinstance(one, Rest) for one in others) else range(most + 1)
-        for count in counts:
+        for count in sorted(
+            counts, key=lambda one: not (rest.last and one and element_name(nodes[one - 1]) == rest.last)
+        ):
             taken = nodes[:count]
             start = taken[0].start if taken else state.end
             bound = Bound(rest, start, taken[-1].end if taken else state.end, taken)

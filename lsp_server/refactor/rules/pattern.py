@@ -48,12 +48,16 @@ class Limit:
 
 @attrs.frozen
 class Rest:
-    """A variable for any number of elements of a list, or of statements. `limit` bounds arguments."""
+    """A variable for any number of elements of a list, or of statements. `limit` bounds arguments.
+
+    `last` is the name of its last element in the example: before another Rest it ends there.
+    """
 
     name: str
     gap: str = attrs.field(default="", eq=False)
     separator: str = attrs.field(default="", eq=False)
     limit: Limit | None = attrs.field(default=None, eq=False)
+    last: str = attrs.field(default="", eq=False)
 
 
 @attrs.frozen

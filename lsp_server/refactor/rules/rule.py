@@ -12,7 +12,7 @@ from lsp_server.refactor.rules.pattern import Branch, Leaf, Pattern
 
 @attrs.frozen
 class Name:
-    """A free name of a pattern, and how the example bound it: "import", "local", "global" or "unknown".
+    """A free name of a pattern, and how the example bound it, see Binding; "variable" for a global one with methods.
 
     `source` is what the import names, "" if unknown.
     """
@@ -38,11 +38,15 @@ class Need:
 
 @attrs.frozen
 class Seen:
-    """What a variable was in the examples: the sorts of each of its values, and the fewest values without a name."""
+    """What a variable was in the examples: the sorts of each of its values, and the fewest values without a name.
+
+    `pairs` are the keys of an object that it was in all of them, each with the code of its value.
+    """
 
     name: str
     sorts: tuple[frozenset[str], ...]
     fewest: int
+    pairs: tuple[tuple[str, str], ...] = ()
 
 
 ImportSort = Literal["", "statement", "relative", "removal", "package"]
@@ -134,7 +138,8 @@ class Rule:
     that nothing else says what is meant; None if it is sure everywhere. `imports` says what a rule of imports does, ""
     for others. `rename` is the declaration whose name it changes, and then the places are its uses. `inserts` are the
     statements that it adds, if it only does that. `follows` pairs the imports by which other packages know the classes
-    of the example's package that it takes away and brings. `members` are those that it begins to use of the type
+    of the example's package that it takes away and brings, and `needed` are imports that the example's file had, and
+    that only the template uses. `members` are those that it begins to use of the type
     around the example, which is the `owner`, and `trait` is that of a method of Rust (None: any), see owners.py.
     """
 
@@ -176,6 +181,7 @@ class Rule:
     rename: Rename | None = None
     inserts: Inserts | None = None
     follows: tuple[tuple[Import, Import], ...] = ()
+    needed: tuple[Import, ...] = ()
     owner: str = ""
     members: tuple[str, ...] = ()
     trait: str | None = None

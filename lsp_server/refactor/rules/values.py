@@ -4,6 +4,7 @@ import functools
 import re
 from collections.abc import Iterator, Sequence
 
+from lsp_server.refactor.code.call import element_name
 from lsp_server.refactor.code.grammar import argument_name, is_access, is_call, is_literal, is_name
 from lsp_server.refactor.code.syntax import Node
 from lsp_server.refactor.rules.matching import Bound, Match
@@ -33,6 +34,14 @@ _NUMBER_TYPE = re.compile(
 )
 _WITH_TYPE = frozenset({"", "a call", "a class"})
 """A literal has no type of its own, and such values have one."""
+_OBJECT = re.compile(r"^(object|dictionary|hash)$")
+_SHORT = re.compile(r"[\d.]+|[\"'`][^\s\"'`]*(\s[^\s\"'`]*)?[\"'`]")
+COMPARES = re.compile(
+    r"(assert_?)?(is_?)?(not_?)?(deep_?)?(strict_?|loosely_?)?"
+    r"(same|equals?|eql|to_?(be|have|match_?object)|match|compare|contains?)(_?deep|_?strict|_?equals?)*",
+    re.IGNORECASE,
+)
+"""The names of functions that compare a value with the one that is expected."""
 _AWAITS = ("await", "await_expression")
 _WRAPPERS = ("argument", "value_argument")
 
@@ -46,7 +55,10 @@ def joined(one: Sequence[Seen], other: Sequence[Seen]) -> tuple[Seen, ...]:
     """Return what the variables of two examples of one pattern are."""
     by_name = {seen.name: seen for seen in other}
     pairs = [(seen, by_name[seen.name]) for seen in one if seen.name in by_name]
-    return tuple(Seen(a.name, _by_index(a.sorts, b.sorts), min(a.fewest, b.fewest)) for a, b in pairs)
+    return tuple(
+        Seen(a.name, _by_index(a.sorts, b.sorts), min(a.fewest, b.fewest), tuple(p for p in a.pairs if p in b.pairs))
+        for a, b in pairs
+    )
 
 
 def _by_index(one: Sequence[frozenset[str]], other: Sequence[frozenset[str]]) -> tuple[frozenset[str], ...]:
@@ -73,7 +85,7 @@ def other_value(rule: Rule, match: Match, *, has_short_name: bool) -> str:
             if sorts <= others and not sorts & old and (is_known or is_done):
                 known_as = " or ".join(sorted(old - {""})) or "a name"
                 return f"it has {min(sorts) or 'another value'} where the example has {known_as}"
-    return ""
+    return _other_object(rule, match)
 
 
 def lost(rule: Rule, match: Match) -> str:
@@ -95,7 +107,50 @@ def _is_arguments(variable: Hole | Rest) -> bool:
 
 def _seen(item: Hole | Rest, bound: Bound) -> Seen:
     sorts = tuple(frozenset({_sort(node)}) for node in bound.nodes)
-    return Seen(item.name, sorts, sum(not argument_name(node) for node in bound.nodes))
+    pairs = tuple(filter(None, map(_pair, bound.nodes))) if isinstance(item, Rest) else ()
+    return Seen(item.name, sorts, sum(not argument_name(node) for node in bound.nodes), pairs)
+
+
+def _pair(node: Node) -> tuple[str, str] | None:
+    """Return the key and the value of an element of an object, as code; None for other nodes."""
+    is_pair = node.kind == "pair" and len(node.children) > 1
+    return (element_name(node), node.children[-1].tokens) if is_pair else None
+
+
+def _other_object(rule: Rule, match: Match) -> str:
+    """Return how an object that gets a key at a place differs from the example's so that it may need none; else "".
+
+    A call says what its object is for, if that has a key of the example's. What a value is compared with may be
+    anything, unless the same numbers and texts of one word or two say what it is.
+    """
+    known = {key: value for seen in rule.seen for key, value in seen.pairs}
+    nodes = (node for item, bound in _variables(match) if isinstance(item, Rest) for node in bound.nodes)
+    here = dict(pair for node in nodes if (pair := _pair(node)))
+    if not known or not _gets_key(rule):
+        return ""
+    is_compared = any(isinstance(item, Leaf) and COMPARES.fullmatch(item.text) for item in items(rule.pattern))
+    if here.keys().isdisjoint(known) and (here or is_compared):
+        return "its object has no key of the example's"
+    telling = {key for key, value in known.items() if _SHORT.fullmatch(value)}
+    if is_compared and any(here.get(key) != known[key] for key in telling):
+        return "it is compared with other values than in the example"
+    return ""
+
+
+def _gets_key(rule: Rule) -> bool:
+    """Return whether an edit adds a key to an object of which only a call says what it is for."""
+    old, new = ([*_objects(side)] for side in (rule.pattern, rule.template))
+    return any(not [*_constant(one)] and [*_constant(other)] for one, other in zip(old, new, strict=False))
+
+
+def _objects(patterns: Sequence[Pattern]) -> Iterator[Branch]:
+    for one in patterns:
+        if isinstance(one, Branch):
+            yield from [one] if _OBJECT.search(one.kind) else _objects(one.children)
+
+
+def _constant(pattern: Branch) -> Iterator[Pattern]:
+    return (one for one in pattern.children if isinstance(one, Branch))
 
 
 def _sort(node: Node) -> str:

@@ -376,3 +376,24 @@ def test_what_is_tested_before_it_is_wrapped_is_wrapped_behind_a_test(
     assert doubts(edit) == ["it is elsewhere here, and behind a test of its value in the example"]
     assert edit.applied(text).endswith(last)
     assert edit.applied(text).count("wrap(") == 1
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after"),
+    [
+        ("python", "import lib\n\n\ndef f(a: Port = 1): ...\n", "import lib\n\n\ndef f(a: lib.One[Port] = 1): ...\n"),
+        ("typescript", "function f(a: Port = P) {}\n", "function f(a: One<Port> = P) {}\n"),
+        ("go", "package p\n\nfunc f(a Port) {}\n", "package p\n\nfunc f(a One[Port]) {}\n"),
+        ("rust", "fn f(a: &Port) {}\n", "fn f(a: &One<Port>) {}\n"),
+    ],
+)
+def test_the_type_of_a_parameter_is_no_parameter(language: str, before: str, after: str) -> None:
+    text = before.replace("f(", "g(")
+    assert sure_edit(language, text, (before, after), paths=("a", "b")).applied(text) == after.replace("f(", "g(")
+
+
+def test_a_name_that_loses_its_module_is_doubtful_in_another_file_wherever_it_is() -> None:
+    text = "import * as lib from 'lib';\nclass B extends lib.Port<any> {}\n"
+    example = "import * as lib from 'lib';\nclass A { a: lib.Port<any>; }\n"
+    edit = sure_edit("typescript", text, (example, example.replace("lib.Port", "Port")), paths=("a.ts", "b.ts"))
+    assert doubts(edit) == ["`Port`, which the edit uses, may be known in the example's file alone"]

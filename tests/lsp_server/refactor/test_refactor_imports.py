@@ -1,7 +1,7 @@
 """Imports go along with an edit, as the example changed them, and only where they are needed."""
 
 import pytest
-from support.refactor_case import repeated
+from support.refactor_case import reasons, repeated, sure_edit
 
 from lsp_server.refactor.learn.example import NoRule
 
@@ -112,3 +112,47 @@ def test_a_class_of_another_namespace_is_another_one_in_php() -> None:
     head, _, code = PACKAGES["php"]
     text = head.replace("b", "c", 1) + code.format("Store")
     assert repeated("php", head + code.format("Store"), head + code.format("Shelf"), text) == text
+
+
+@pytest.mark.parametrize(
+    ("language", "head", "call", "new", "other"),
+    [
+        ("python", "from lib import twice", "run(a)", "run(twice(a))", "from lib import twice"),
+        ("typescript", "import { twice } from 'lib';", "run(a);", "run(twice(a));", "import { twice } from 'lib';"),
+        ("go", 'package p\n\nimport "lib"\n', "var b = run(a)", "var b = lib.Go(a)", 'import "lib"'),
+        ("java", "import lib.Lib;", "class A { B b = run(a); }", "class A { B b = Lib.run(a); }", "import lib.Lib;"),
+    ],
+)
+def test_an_import_that_the_example_had_before_follows(
+    language: str, head: str, call: str, new: str, other: str
+) -> None:
+    text = "package p\n\n" * (language == "go") + f"{call}\n"
+    done = sure_edit(language, text, (f"{head}\n{call}\n", f"{head}\n{new}\n"), paths=("p/a", "p/b")).applied(text)
+    assert new in done
+    assert other in done
+
+
+@pytest.mark.parametrize(
+    ("language", "head", "paths", "other"),
+    [
+        ("python", "from .m import twice", ("p/q/a.py", "p/b.py"), "from .q.m import twice"),
+        ("python", "from .m import twice", ("p/a.py", "p/q/b.py"), "from ..m import twice"),
+        ("python", "from .m import twice", ("src/p/a.py", "tests/b.py"), "from p.m import twice"),
+        ("typescript", "import { twice } from './m';", ("p/a.ts", "p/q/b.ts"), "import { twice } from '../m';"),
+        ("javascript", "import { twice } from '../m';", ("p/q/a.js", "p/b.js"), "import { twice } from './m';"),
+    ],
+)
+@pytest.mark.parametrize("is_there_before", [True, False])
+def test_a_relative_import_names_its_module_from_the_other_file(
+    language: str, head: str, paths: tuple[str, str], other: str, is_there_before: bool
+) -> None:
+    before = f"{head}\n" * is_there_before + "run(a)\n"
+    edit = sure_edit(language, "run(b)\n", (before, f"{head}\nrun(twice(a))\n"), paths=paths)
+    assert edit.applied("run(b)\n").replace('"', "'").split("\n")[0] == other
+
+
+def test_a_parameter_with_the_name_of_an_import_that_the_edit_uses_hides_it() -> None:
+    example = ("from lib import twice\nx = run(a)\n", "from lib import twice\nx = run(twice(a))\n")
+    edit = sure_edit("python", "def f(twice):\n    run(b)\n", example)
+    assert not edit.edits
+    assert reasons(edit) == ["`twice`, which the edit uses, is something else here"]

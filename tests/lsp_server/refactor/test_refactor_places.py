@@ -314,3 +314,64 @@ def test_what_was_in_the_block_of_a_statement_is_written_as_the_example_has_it()
     text = f"{head}if a.b != nil {{\n\t\ta.b.Close()\n\t}}\n}}\n"
     before, after = f"{head}if x != nil {{\n\t\tx.Close()\n\t}}\n}}\n", f"{head}closeAll(x)\n}}\n"
     assert repeated("go", before, after, text) == f"{head}closeAll(a.b)\n}}\n"
+
+
+VARIABLES = {
+    "python": ("app = make()\n", "app.listen(8)\n", "def g(app):\n    app.listen(9)\n"),
+    "javascript": ("const app = make();\n", "app.listen(8);\n", "function g(app) { app.listen(9); }\n"),
+    "go": ("package p\n\nvar app = make()\n\n", "func f() { app.listen(8) }\n", "func g(app A) { app.listen(9) }\n"),
+    "php": ("<?php\n$app = make();\n", "$app->listen(8);\n", "function g($app) { $app->listen(9); }\n"),
+}
+
+
+@pytest.mark.parametrize("language", VARIABLES)
+def test_a_method_is_called_on_a_global_variable_as_on_a_local_one_of_its_name(language: str) -> None:
+    head, call, local = VARIABLES[language]
+    text = head.partition("\n")[0] * (language in ("go", "php")) + f"\n\n{local}"
+    edit = sure_edit(language, text, (head + call, head + call.replace("8", "at(8)")), paths=("a", "b"))
+    assert edit.applied(text) == text.replace("9", "at(9)")
+
+
+@pytest.mark.parametrize("head", ["const app = require('app');", "function app() {}"])
+def test_a_module_or_a_function_is_no_local_variable_of_its_name(head: str) -> None:
+    text = "function g(app) { app.listen(9); }\n"
+    edit = sure_edit(
+        "javascript", text, (f"{head}\napp.listen(8);\n", f"{head}\napp.listen(at(8));\n"), paths=("a", "b")
+    )
+    assert edit.applied(text) == text
+    assert reasons(edit) == ["`app` is a parameter here"]
+
+
+MOVED = {
+    "python": ("def f(a):\n    g({})\n", "a.inner.level", "a.level"),
+    "go": ("package p\n\nfunc f(a A) {{ g({}) }}\n", "a.inner.level", "a.level"),
+    "java": ("class A {{ void f(B a) {{ g({}); }} }}\n", "a.inner().level()", "a.level()"),
+    "rust": ("fn f(a: A) {{ g({}) }}\n", "a.inner().level()", "a.level()"),
+    "typescript": ("function f(a) {{ g({}); }}\n", "a.inner.level", "a.level"),
+}
+
+
+@pytest.mark.parametrize("language", MOVED)
+def test_a_member_that_moved_says_nothing_of_other_members(language: str) -> None:
+    code, old, new = MOVED[language]
+    text, expected = (code.format(f"{one}, {old.replace('level', 'size')}, a.inner") for one in (old, new))
+    assert sure_edit(language, text, (code.format(old), code.format(new))).applied(text) == expected
+
+
+NAMED = {
+    "javascript": ("go({{\n  a: 1,{}\n  b: 2,\n}});\n", "\n  d: 3,", "go({ c: 4, a: 5, b: 6 });\n", " d: 3,"),
+    "python": ("go(\n    a=1,{}\n    b=2,\n)\n", "\n    d=3,", "go(c=4, a=5, b=6)\n", " d=3,"),
+    "go": (
+        "package p\n\nvar x = T{{\n\ta: 1,{}\n\tb: 2,\n}}\n",
+        "\n\td: 3,",
+        "package p\n\nvar y = T{c: 4, a: 5, b: 6}\n",
+        " d: 3,",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", NAMED)
+def test_a_new_element_comes_after_that_of_the_same_name_on_the_line_that_the_others_are_on(language: str) -> None:
+    form, new, text, there = NAMED[language]
+    edited = repeated(language, form.format(""), form.format(new), text)
+    assert edited == text.replace(" a: 5,", f" a: 5,{there}").replace(" a=5,", f" a=5,{there}")

@@ -26,7 +26,7 @@ def test_an_import_that_the_example_lost_is_still_that_import_in_its_own_file() 
 
 
 def test_a_keyword_that_the_example_did_not_have_is_not_handed_to_another_function() -> None:
-    text = 'print("two", flush=True)\nprint("three", file=err)\nprint("four")\n'
+    text = 'import logging\nprint("two", flush=True)\nprint("three", file=err)\nprint("four")\n'
     done = edit_of("python", [('import logging\nprint("one")\n', 'import logging\nlogging.info("one")\n')], text)
     assert done.applied(text) == text.replace('print("four")', 'logging.info("four")')
     assert [reason.partition(",")[0] for reason in reasons(done)] == [

@@ -364,3 +364,33 @@ def test_what_has_a_type_gets_none_as_a_literal_does(language: str, before: str,
     start = before.index("0")
     cast = after[start : after.index(before[start + 1 :])].replace("0", "3")
     assert edit.applied(text) == text.replace("3", cast)
+
+
+OBJECTS = {
+    "javascript": ("{}({{ error: 'Bad', text: 'one two three', status: {} }});\n", "text:", "code: 7, text:"),
+    "python": ("{}({{'error': 'Bad', 'text': 'one two three', 'status': {}}})\n", "'text'", "'code': 7, 'text'"),
+    "ruby": ("{}({{ error: 'Bad', text: 'one two three', status: {} }})\n", "text:", "code: 7, text:"),
+}
+
+
+@pytest.mark.parametrize("language", OBJECTS)
+@pytest.mark.parametrize(("name", "is_sure"), [("send", True), ("assert_equal", False)])
+def test_what_is_compared_gets_a_key_where_its_other_values_are_the_same(
+    language: str, name: str, is_sure: bool
+) -> None:
+    form, old, new = OBJECTS[language]
+    example = form.format(name, 400), form.format(name, 400).replace(old, new)
+    same, other = (form.format(name, status).replace("one", "four") for status in (400, 404))
+    assert sure_edit(language, same, example).applied(same) == same.replace(old, new)
+    edit = sure_edit(language, other, example)
+    assert edit.applied(other) == (other.replace(old, new) if is_sure else other)
+    assert doubts(edit) == ["it is compared with other values than in the example"] * (not is_sure)
+
+
+@pytest.mark.parametrize("language", OBJECTS)
+def test_an_object_without_a_key_of_the_example_may_need_none(language: str) -> None:
+    form, old, new = OBJECTS[language]
+    text = form.format("send", 400).replace("error", "a").replace("text", "b").replace("status", "c")
+    edit = sure_edit(language, text, (form.format("send", 400), form.format("send", 400).replace(old, new)))
+    assert edit.applied(text) == text
+    assert doubts(edit) == ["its object has no key of the example's"]

@@ -358,3 +358,23 @@ def test_a_receiver_of_go_needs_no_blank_name_and_parameters_do_beside_others(re
     edit = sure_edit("go", text, (before, before.replace("_ ", "")))
     assert edit.applied(text) == text.replace("(_ B)", "(B)").replace("(_ *C)", "(*C)")
     assert reasons(edit) == ["the other parameters have names"] * 3
+
+
+@pytest.mark.parametrize("form", ["Optional[{}]", "typing.Optional[{}]", "{} | None"])
+def test_a_parameter_of_python_whose_default_is_none_may_be_none_whatever_its_type(form: str) -> None:
+    head = "import typing\nfrom typing import Optional\n\n\n"
+    text = head + "def g(a, b: int = None, *, c: list[Id] = None, d: Id = 3, e: object = None): ...\n"
+    example = [f"{head}def f(a: {one} = None): ...\n" for one in ("Port", form.format("Port"))]
+    edit = sure_edit("python", text, (example[0], example[1]))
+    new = text.replace("b: int", f"b: {form.format('int')}").replace("list[Id]", form.format("list[Id]"))
+    assert edit.applied(text) == new
+    assert reasons(edit) == ["it may be None already"]
+    assert sure_edit("python", new, (example[0], example[1])).applied(new) == new
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("a: Port = 0", "a: Port | None = 0"), ("a: Port = None", "a: Port | Id = None")]
+)
+def test_another_type_of_a_parameter_says_nothing_of_others(old: str, new: str) -> None:
+    text = "def g(a: Way = None, b: Way = 0): ...\n"
+    assert sure_edit("python", text, (f"def f({old}): ...\n", f"def f({new}): ...\n")).applied(text) == text
