@@ -26,7 +26,7 @@ from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.insertion_places import other_meaning
 from lsp_server.refactor.places.namesakes import called, is_in_class, namesake, own_method
 from lsp_server.refactor.places.owners import other_owner
-from lsp_server.refactor.places.positions import PLAIN_KIND, is_redundant, other_position
+from lsp_server.refactor.places.positions import PLAIN_KIND, has_role, is_redundant, other_position
 from lsp_server.refactor.places.surroundings import function_around
 from lsp_server.refactor.rules.matching import Match
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, names_in, variables
@@ -112,7 +112,10 @@ def doubt_of(
     `own` are the parts of this text that are examples; None if it has none. `path` is its file's, and `has_errors` says
     that its syntax has errors.
     """
-    if rule.wide and not (is_redundant(rule, match.nodes[0]) or overrides_known(rule, match.nodes[0], scopes.syntax)):
+    node, syntax = match.nodes[0], scopes.syntax
+    if rule.wide and not (
+        is_redundant(rule, node) or overrides_known(rule, node, syntax) or has_role(rule, node, syntax)
+    ):
         return rule.wide
     if own is None and (why := _other_file(rule, match.nodes[0], path)):
         return why

@@ -24,8 +24,12 @@ from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, items, variabl
 from lsp_server.refactor.rules.rule import Rule
 
 CLOSURES = frozenset({"anonymous_function", "anonymous_function_creation_expression", "arrow_function"})
+_OTHER_ACCESS = frozenset({"override", "protected", "internal"})
 _PARAMETERS = frozenset({"parameter_declaration", "optional_parameter_declaration", "formal_parameter"})
 _TYPES = re.compile(r"(type|template)_argument")
+_MEMBER = re.compile(
+    r"^((method|function|field|property|constructor|const)_(declaration|definition)|public_field_definition)$"
+)
 _TYPE_ALONE = re.compile(r"^(class_literal|instanceof_expression)$")
 
 
@@ -38,12 +42,22 @@ def is_sound(rule: Rule) -> bool:
         return not come and getattr(rule.pattern[0], "kind", "") == "parameter_declaration"
     if rule.language == "python" and "except" in stays:
         return (gone, come) == (set(), {"as"})
+    if {*gone, *come} == {traits_of(rule.language).access} and (come or rule.position is None):
+        return _MEMBER.search(getattr(rule.pattern[0], "kind", "")) is not None
+    if is_nullable(rule):
+        return True
     signs = list(items(rule.pattern))
     if len(signs) == 2 and getattr(signs[0], "text", "") == "assert" and isinstance(signs[1], Hole):
         return _is_argument(rule, signs[1])  # whatever is asserted is a condition
     if _is_of_receiver(rule) or (_has_words(rule) and is_whole(rule.language)):
         return True
     return (frozenset(gone), frozenset(come)) in traits_of(rule.language).spellings
+
+
+def is_nullable(rule: Rule) -> bool:
+    """Return whether an edit of PHP says of a parameter whose default is `null` that it may be `null`."""
+    last = [*items(rule.pattern)][-1]
+    return rule.language == "php" and isinstance(last, Hole) and last.kinds == {"null"}
 
 
 def _is_argument(rule: Rule, hole: Hole) -> bool:
@@ -74,6 +88,11 @@ def _is_of_receiver(rule: Rule) -> bool:
 def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     """Return a reason if another keyword would mean another thing at a place, or a type gets arguments twice."""
     gone, come, _ = changed_words(rule)
+    access = {*gone, *come} == {traits_of(rule.language).access} and _other_access(match.nodes[0])
+    if access:
+        return f"it is `{access}` here"
+    if is_nullable(rule) and match.nodes[0].children[0].tokens.lower() in ("mixed", "null"):
+        return "its type has `null` already"
     if rule.in_annotation and _has_arguments(rule, match.nodes[0]):
         return "it has arguments of its own here"
     if rule.language == "go" and isinstance(rule.pattern[0], Leaf) and _is_key(match.nodes[0]):
@@ -100,6 +119,12 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     if come & {"nullptr", "std"} and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
         return f"C, which has no `{min(come & {'nullptr', 'std'})}`, reads this file too"
     return None
+
+
+def _other_access(node: Node) -> str:
+    """Return the word of a member's header by which it is otherwise visible than one without a modifier."""
+    header = (leaf.text for child in node.children if "modifier" in child.kind for leaf in child.leaves())
+    return next((word for word in header if word in _OTHER_ACCESS), "")
 
 
 def _has_arguments(rule: Rule, node: Node) -> bool:
