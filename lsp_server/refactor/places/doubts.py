@@ -46,6 +46,7 @@ _CONVERSION = re.compile(
     r"(to|as|into)_?(string|str|owned|vec|array|list|bytes|json|int|float|number|iter|ref|mut|dict|map|set)", re.I
 )
 _KEYWORD_LITERAL = frozenset({"none", "true", "false", "nil", "null", "undefined"})
+_CALLED = re.compile(r"[a-z0-9](_[A-Za-z]|[A-Z])\w*\(\)$")
 _OPTIONAL = frozenset({"?.", "?->", "?", "!", "!!", "&."})
 _OTHERS = frozenset({"vendor", "vendored", "third_party", "third-party", "node_modules", "bower_components"})
 _TYPE = re.compile(r"^(struct|class|enum|interface|trait|union|type)_(item|declaration|definition|specifier)$")
@@ -196,11 +197,21 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
         return f"nothing in it uses `{min(added)}`, which the edit adds"
     if _is_of_alias(rule) and scopes.binding("Result", match.nodes[0]) == UNKNOWN:
         return "`Result` is the one of all files here, and another in the example's"
-    if isinstance(rule.template[0] if len(rule.template) == 1 else None, Hole) and is_call(match.nodes[0]):
+    is_inside = isinstance(rule.template[0] if len(rule.template) == 1 else None, Hole) and is_call(match.nodes[0])
+    if is_inside and not _has_called(rule, match):
         return "what uses the value is another code than in the example"
     if len(rule.pattern) == len(rule.template) == 1 and _is_modified_type(rule.pattern[0], rule.template[0]):
         return "another file declares another type of this name"
     return ""
+
+
+def _has_called(rule: Rule, match: Match) -> bool:
+    """Return whether a method of the result of a function goes, of the same one as in the example: its result is new.
+
+    A function's name of several words says so: `a.read_all(x).unwrap()` becomes `a.read_all(x)`.
+    """
+    names = receivers_of(match)
+    return bool(names) and names <= rule.receivers and all(map(_CALLED.search, names))
 
 
 def _is_of_alias(rule: Rule) -> bool:

@@ -30,6 +30,7 @@ _TYPES = re.compile(r"(type|template)_argument")
 _MEMBER = re.compile(
     r"^((method|function|field|property|constructor|const)_(declaration|definition)|public_field_definition)$"
 )
+_COMPOSED = re.compile(r"^(bounded|union|intersection|optional|nullable|reference|pointer|array|dynamic)_type$")
 _TYPE_ALONE = re.compile(r"^(class_literal|instanceof_expression)$")
 
 
@@ -88,11 +89,8 @@ def _is_of_receiver(rule: Rule) -> bool:
 def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     """Return a reason if another keyword would mean another thing at a place, or a type gets arguments twice."""
     gone, come, _ = changed_words(rule)
-    access = {*gone, *come} == {traits_of(rule.language).access} and _other_access(match.nodes[0])
-    if access:
-        return f"it is `{access}` here"
-    if is_nullable(rule) and match.nodes[0].children[0].tokens.lower() in ("mixed", "null"):
-        return "its type has `null` already"
+    if reason := _other_member(rule, match.nodes[0]):
+        return reason
     if rule.in_annotation and _has_arguments(rule, match.nodes[0]):
         return "it has arguments of its own here"
     if rule.language == "go" and isinstance(rule.pattern[0], Leaf) and _is_key(match.nodes[0]):
@@ -109,9 +107,8 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
         return None if is_only else "the other parameters have names"
     if ("public" in gone and traits_of(rule.language).hides) or "private" in come:
         return _overriding(match.nodes[0])
-    above = match.nodes[0].parent
-    if above is not None and (is_access(above) or _TYPE_ALONE.search(above.kind)) and _gets_arguments(rule):
-        return "a type with arguments cannot be here"
+    if reason := _only_a_name(rule, match.nodes[0]):
+        return reason
     if _has_words(rule) and (reason := _other_function(come, match, scopes)):
         return reason
     if come == {"override"} and rule.language == "cpp":
@@ -121,10 +118,24 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     return None
 
 
-def _other_access(node: Node) -> str:
-    """Return the word of a member's header by which it is otherwise visible than one without a modifier."""
+def _other_member(rule: Rule, node: Node) -> str | None:
+    """Return a reason if a member is otherwise visible than one without a modifier, or a parameter may be `null`."""
+    gone, come, _ = changed_words(rule)
+    if is_nullable(rule):
+        return "its type has `null` already" if node.children[0].tokens.lower() in ("mixed", "null") else None
+    if {*gone, *come} != {traits_of(rule.language).access}:
+        return None
     header = (leaf.text for child in node.children if "modifier" in child.kind for leaf in child.leaves())
-    return next((word for word in header if word in _OTHER_ACCESS), "")
+    return next((f"it is `{word}` here" for word in header if word in _OTHER_ACCESS), None)
+
+
+def _only_a_name(rule: Rule, node: Node) -> str | None:
+    """Return a reason if a type gets arguments, or becomes several ones, where only its name can be."""
+    above = node.parent
+    if above is not None and (is_access(above) or _TYPE_ALONE.search(above.kind)) and _gets_arguments(rule):
+        return "a type with arguments cannot be here"
+    is_composed = above is not None and is_access(above) and _is_no_name(rule)
+    return "only the name of a type can be here" if is_composed else None
 
 
 def _has_arguments(rule: Rule, node: Node) -> bool:
@@ -148,6 +159,12 @@ def _gets_arguments(rule: Rule) -> bool:
     new = rule.template[0] if len(rule.template) == 1 else None
     parts = new.children if isinstance(new, Branch) and isinstance(rule.pattern[0], Leaf) else ()
     return any(isinstance(part, Branch) and _TYPES.search(part.kind) for part in parts)
+
+
+def _is_no_name(rule: Rule) -> bool:
+    """Return whether an edit makes the name of a type several ones, or a reference: `Buf` becomes `Buf + Send`."""
+    is_name_before = len(rule.pattern) == len(rule.template) == 1 and isinstance(rule.pattern[0], Leaf)
+    return is_name_before and _COMPOSED.search(getattr(rule.template[0], "kind", "")) is not None
 
 
 def _has_words(rule: Rule) -> bool:
