@@ -51,7 +51,7 @@ class Variables:
         self._change, self._scopes, self._fixed = change, scopes, fixed
         self._value = spread_value(change)
         self._new = [node for top in change.after for node in top.walk()]
-        self._new_keys = {key_of(node) for node in self._new if not is_role(node)}
+        self._new_keys = {key_of(node) for node in self._new if not is_role(node) and not _is_qualified(node)}
         self.holes: dict[Key, Hole] = {}
         self.fragments: dict[str, Hole] = {}
         """The holes for the contents of strings, by their texts."""
@@ -105,7 +105,7 @@ class Variables:
 
     def _may_vary(self, node: Node) -> bool:
         """Return whether a node is an argument, an operand or the like, and no callee, member, keyword or type."""
-        if not is_expression(node) or is_callee(node) or is_parameters(node):
+        if not is_expression(node) or is_parameters(node) or (is_callee(node) and not self._is_handed_over(node)):
             return False
         if is_container(node) and node.kind != "object_type":
             return False
@@ -139,6 +139,12 @@ class Variables:
         if parent.kind == "jsx_opening_element" or parent.kind == "jsx_closing_element":
             return False
         return receiver_of(parent) is not node or self._receiver_varies(node)
+
+    def _is_handed_over(self, callee: Node) -> bool:
+        """Return whether one of several statements calls what the edit hands over as an argument: any may be called."""
+        after = [one for one in self._new if key_of(one) == key_of(callee)]
+        is_given = bool(after) and all(one.parent is not None and is_arguments(one.parent) for one in after)
+        return is_given and len(self._change.before) > 1
 
     def _is_head(self, node: Node) -> bool:
         """Return whether a node is the type whose arguments change (`Bag` of `Bag<A, B>`), or of which one is made."""
@@ -226,6 +232,11 @@ def _contains(text: str, part: str) -> bool:
 def is_role(node: Node) -> bool:
     """Return whether a name is what something is called, and not a value: a member, a keyword."""
     return is_fixed_name(node) and not (node.parent is not None and is_definition(node.parent))
+
+
+def _is_qualified(node: Node) -> bool:
+    """Return whether a name has a qualifier, which says of it what it is: `INT` of `Arg::INT`."""
+    return is_name(node) and node.index > 0 and node.parent is not None and is_access(node.parent)
 
 
 def _is_receiver(node: Node) -> bool:

@@ -308,7 +308,7 @@ def bases_of(node: Node) -> frozenset[str]:
         return frozenset({trait_name(node)} - {""})
     parts = [child for child in node.children if child.field not in ("name", "body", "type") or child.kind == "trait"]
     parts = [child for child in parts if child.kind != "modifiers" and "decorator" not in child.kind]
-    parts = [child for child in parts if not child.kind.endswith(("body", "list")) or "super" in child.field]
+    parts = [child for child in parts if not re.search("(?<!base_)list$|body$", child.kind) or "super" in child.field]
     names = {leaf.text for part in parts for leaf in part.leaves() if is_name(leaf) and not _is_lifetime(leaf)}
     return frozenset(names - {class_name(node)})
 

@@ -10,6 +10,7 @@ import attrs
 import tree_sitter
 
 from lsp_server.languages.language import Language, errors
+from lsp_server.refactor.code.macros import read_macros
 
 _QUOTES = str.maketrans({"'": '"'})
 _SEPARATORS = frozenset({",", ";", "\n", "\r\n", ""})
@@ -343,6 +344,8 @@ def syntax_of(tree: tree_sitter.Tree, data: bytes, language: Language) -> Syntax
     """
     comments: list[Comment] = []
     root = convert(tree.walk(), data, language, comments)
+    if language.id == "rust":
+        read_macros(root, data, language, node_of)
     return Syntax(data, language, root, tuple(comments), len(errors(tree.root_node)))
 
 

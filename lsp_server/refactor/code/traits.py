@@ -39,6 +39,7 @@ class Traits:
     no grammar knows. A declaration begins with its type where `type_first`. A function returns what it says, and
     nothing if it says nothing, where `says_results`; no local variable stays unread where `must_read`. `hides` says
     that what has no modifier is less visible than `public`, `ends_statements` that a statement needs its ";".
+    `access` is the modifier that members without one have.
     `instances` are the names of the object that a method is of, and of its class. `spellings` are older tokens and
     newer ones of the same code. `around` makes a file of expressions and statements, where they are not for the top of
     one; `contexts` do that with types, parameters, members, attributes and patterns.
@@ -56,6 +57,7 @@ class Traits:
     must_read: bool = False
     hides: bool = False
     ends_statements: bool = False
+    access: str = ""
     instances: frozenset[str] = frozenset()
     spellings: frozenset[Spelling] = frozenset()
     around: Surroundings | None = None
@@ -101,8 +103,8 @@ _TRAITS = {
         ),
     ),
     "javascript": _script(contexts=(*_SCRIPT, _MARKUP)),
-    "typescript": _script(contexts=_TYPED_SCRIPT),
-    "typescriptreact": _script(contexts=(*_TYPED_SCRIPT, _MARKUP)),
+    "typescript": _script(access="public", contexts=_TYPED_SCRIPT),
+    "typescriptreact": _script(access="public", contexts=(*_TYPED_SCRIPT, _MARKUP)),
     "go": _typed(
         must_read=True,
         around=("package p\n\nfunc f() {\n", "\n}\n"),
@@ -132,6 +134,7 @@ _TRAITS = {
         contexts=(*_MEMBERS, ("class A { void f(", ") {} }\n"), ("class A {\n", "\nvoid f() {} }\n")),
     ),
     "csharp": _sharp(
+        access="private",
         around=("class A { void F() {\n", "\n} }\n"),
         contexts=(
             *_MEMBERS,
@@ -143,6 +146,7 @@ _TRAITS = {
     "c": _c(),
     "cpp": _c(spellings=_spellings(("NULL", "nullptr"))),
     "php": Traits(
+        access="public",
         ends_statements=True,
         instances=frozenset({"this", "self", "parent"}),
         spellings=_spellings(("array ( )", "[ ]"), ("list ( )", "[ ]"), ("else if", "elseif")),
@@ -150,7 +154,7 @@ _TRAITS = {
         contexts=(("<?php\nfunction f(", " $x) {}\n"),),
     ),
     "scala": _classes(around=("object A {\n", "\n}\n"), contexts=(("val x: ", " = y\n"),)),
-    "kotlin": _classes(contexts=(("val x: ", "\n"), ("fun f(", ") {}\n"))),
+    "kotlin": _classes(access="public", contexts=(("val x: ", "\n"), ("fun f(", ") {}\n"))),
     "swift": _classes(contexts=(("let x: ", "\n"), ("func f(", ") {}\n"))),
 }
 

@@ -22,6 +22,7 @@ from lsp_server.refactor.edit.render import Place
 from lsp_server.refactor.places.drops import dropped_name
 from lsp_server.refactor.places.insertion_places import node_beside, unplaced
 from lsp_server.refactor.places.jumps import other_jump
+from lsp_server.refactor.places.owners import other_self
 from lsp_server.refactor.places.spellings import unsound
 from lsp_server.refactor.places.surroundings import function_around, other_use, unmet
 from lsp_server.refactor.rules.matching import Bound, Match, match_at, matches
@@ -64,6 +65,7 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         or _in_quotes(rule, node)
         or _needed(place)
         or unsound(rule, place.match, scopes)
+        or other_self(rule, place.match.nodes[0])
         or unplaced(rule, place.match, scopes)
         or dropped_name(rule, place.match)
         or other_jump(rule, place.match)

@@ -41,7 +41,7 @@ from lsp_server.refactor.places.doubts import (
 from lsp_server.refactor.places.drops import drops_used, with_followers
 from lsp_server.refactor.places.jumps import moved_jumps
 from lsp_server.refactor.places.owners import of_owner
-from lsp_server.refactor.places.positions import position_of_example, position_of_modifier
+from lsp_server.refactor.places.positions import position_of_example, position_of_modifier, role_in_tests
 from lsp_server.refactor.places.surroundings import needs_of, uses_of
 from lsp_server.refactor.rules.matching import Match, match_at, matches
 from lsp_server.refactor.rules.pattern import (
@@ -331,7 +331,7 @@ def _wide_rule(change: Change, before: Syntax, after: Syntax, path: str) -> Rule
         uses=uses,
         wide=f"only {found.words} is as in the example",
         path=path,
-        position=position_of_modifier(found.before),
+        position=position_of_modifier(found.before) or role_in_tests(found.before, before),
         values=_names_in(match_at(found.sides.pattern[0], found.before)),
     )
 

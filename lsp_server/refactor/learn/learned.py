@@ -85,6 +85,7 @@ def _both(old: Rule, new: Rule) -> Rule:
         old,
         members=tuple(name for name in old.members if name in new.members),
         trait=old.trait if old.trait == new.trait else None,
+        spaces=old.spaces | new.spaces,
         jumps=old.jumps | new.jumps,
         drops_used=old.drops_used or new.drops_used,
     )

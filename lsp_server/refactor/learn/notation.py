@@ -24,6 +24,7 @@ from lsp_server.refactor.code.grammar import (
 from lsp_server.refactor.code.syntax import Node, Syntax
 from lsp_server.refactor.learn.example import Example, InContext, NoRule, in_contexts, own_nodes
 from lsp_server.refactor.learn.learn import learned_set, lesson, rule_of
+from lsp_server.refactor.places.spellings import COMPOSED_TYPE
 from lsp_server.refactor.rules.pattern import (
     ENOUGH,
     Branch,
@@ -109,6 +110,8 @@ def with_contexts(rules: RuleSet, language: Language) -> RuleSet:
     for rule in rules.rules:
         tops = [one for one in (*rule.pattern, *rule.template) if isinstance(one, Branch)]
         is_one = len(rule.pattern) == len(rule.template) == 1
+        if any(COMPOSED_TYPE.search(one.kind) for one in tops):
+            continue  # as an expression `A + B` is a sum
         if not is_one or not any(_SEVERAL_CONTEXTS.search(one.kind) or is_access(one) for one in tops):
             continue
         example = Example(code(rule.pattern), code(rule.template))

@@ -34,6 +34,7 @@ from lsp_server.refactor.rules.rule import Rule, has_same_sides
 
 _RAISE = re.compile(r"^(raise|throw)_(statement|expression)$")
 _OPTIONAL = re.compile(r"(?:\w+\.)?Optional\[(.+)\]|(?:\w+\.)?Union\[(.+),None\]|(.+)\|None")
+_PLAIN_PHP = frozenset({"primitive_type", "named_type"})
 _LIST = re.compile(r"array|list|tuple|dictionary")
 
 
@@ -58,7 +59,7 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
     if (optional := _optional(old, new, before, after)) is not None:
         return optional
     joined = _joined(change.before[0], change.after[0], before, after)
-    if (known := joined or _of_library(old, new, before, after)) is not None:
+    if (known := joined or _nullable(old, new, before, after) or _of_library(old, new, before, after)) is not None:
         return known
     leaf = None
     if not old.children and not _is_telling(old) and old.parent is not None and new.parent is not None:
@@ -244,6 +245,20 @@ def _joined(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | Non
     word, gap = second.read(others[at]), second.gap(other.children[1])
     template = Branch(other.kind, (word, Tail("WT", gap, " ")), other.field)
     return Widest(Sides((pattern,), (template,)), clause, other, "`else if`")
+
+
+def _nullable(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
+    """Return the form of an edit of PHP that makes `T $x = null` `?T $x = null`; None if it does something else."""
+    top, other = old.parent, new.parent
+    if new.kind != "optional_type" or top is None or other is None or len(new.children) != 2:
+        return None
+    if not same(old, new.children[1]) or len(top.children) != 4 or top.children[-1].kind != "null":
+        return None
+    kinds = (_PLAIN_PHP, *(frozenset({child.kind}) for child in top.children[1:]))
+    pairs = zip(top.children, kinds, strict=True)
+    shared = {one.digest: Hole(f"W{at}", kind) for at, (one, kind) in enumerate(pairs) if one.text != "="}
+    pattern, template = (_Reader(syntax, shared=shared).read(one) for one, syntax in ((top, before), (other, after)))
+    return Widest(Sides((pattern,), (template,)), top, other, "a parameter with the default `null`")
 
 
 def covers(wide: Rule, rule: Rule) -> bool:

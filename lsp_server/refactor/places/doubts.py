@@ -15,7 +15,6 @@ from lsp_server.refactor.code.grammar import (
     is_access,
     is_call,
     is_callee,
-    is_name,
     is_named_element,
     is_operator,
     is_statement,
@@ -26,10 +25,17 @@ from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.insertion_places import other_meaning
 from lsp_server.refactor.places.namesakes import called, is_in_class, namesake, other_generic, own_method
 from lsp_server.refactor.places.owners import other_owner
-from lsp_server.refactor.places.positions import PLAIN_KIND, is_redundant, other_position
+from lsp_server.refactor.places.parameters import (
+    added_parameters,
+    is_asked_for,
+    is_unasked,
+    parameter_names,
+    parameters,
+)
+from lsp_server.refactor.places.positions import PLAIN_KIND, has_role, is_redundant, other_position
 from lsp_server.refactor.places.surroundings import function_around
 from lsp_server.refactor.rules.matching import Match
-from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, names_in, variables
+from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, names_in
 from lsp_server.refactor.rules.rule import Rule
 from lsp_server.refactor.rules.values import other_value
 
@@ -46,6 +52,7 @@ _CONVERSION = re.compile(
     r"(to|as|into)_?(string|str|owned|vec|array|list|bytes|json|int|float|number|iter|ref|mut|dict|map|set)", re.I
 )
 _KEYWORD_LITERAL = frozenset({"none", "true", "false", "nil", "null", "undefined"})
+_CALLED = re.compile(r"[a-z0-9](_[A-Za-z]|[A-Z])\w*\(\)$")
 _OPTIONAL = frozenset({"?.", "?->", "?", "!", "!!", "&."})
 _OTHERS = frozenset({"vendor", "vendored", "third_party", "third-party", "node_modules", "bower_components"})
 _TYPE = re.compile(r"^(struct|class|enum|interface|trait|union|type)_(item|declaration|definition|specifier)$")
@@ -82,7 +89,7 @@ def is_syntax_alone(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> 
         return False
     if _is_optional(pattern, template):
         return True
-    is_prefix_enough = _parameters(pattern) == _parameters(template)
+    is_prefix_enough = parameters(pattern) == parameters(template)
     holes = [item.name for item in items(pattern) if isinstance(item, Hole)]
     repeated = len(holes) - len({*holes})
     return repeated + sum(_says(one, frozenset(), is_prefix_enough) for one in pattern) < _ENOUGH
@@ -112,11 +119,14 @@ def doubt_of(
     `own` are the parts of this text that are examples; None if it has none. `path` is its file's, and `has_errors` says
     that its syntax has errors.
     """
-    if rule.wide and not (is_redundant(rule, match.nodes[0]) or overrides_known(rule, match.nodes[0], scopes.syntax)):
+    node, syntax = match.nodes[0], scopes.syntax
+    if rule.wide and not (
+        is_redundant(rule, node) or overrides_known(rule, node, syntax) or has_role(rule, node, syntax)
+    ):
         return rule.wide
     if own is None and (why := _other_file(rule, match.nodes[0], path)):
         return why
-    is_free = _is_asked_for(rule, match) or _is_unasked(rule)
+    is_free = is_asked_for(rule, match) or is_unasked(rule)
     is_own = bool(own) and _is_near(match.nodes[0], own or ())
     if rule.is_syntax and not is_own and not is_free:
         return "only its syntax is as in the example"
@@ -190,16 +200,26 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
     unknown = next((name for name in rule.assumed if scopes.binding(name, match.nodes[0]) == UNKNOWN), "")
     if unknown:
         return f"`{unknown}`, which the edit uses, may be known in the example's file alone"
-    added = _added_parameters(rule)
-    if added and not _is_asked_for(rule, match):
+    added = added_parameters(rule)
+    if added and not is_asked_for(rule, match):
         return f"nothing in it uses `{min(added)}`, which the edit adds"
     if _is_of_alias(rule) and scopes.binding("Result", match.nodes[0]) == UNKNOWN:
         return "`Result` is the one of all files here, and another in the example's"
-    if isinstance(rule.template[0] if len(rule.template) == 1 else None, Hole) and is_call(match.nodes[0]):
+    is_inside = isinstance(rule.template[0] if len(rule.template) == 1 else None, Hole) and is_call(match.nodes[0])
+    if is_inside and not _has_called(rule, match):
         return "what uses the value is another code than in the example"
     if len(rule.pattern) == len(rule.template) == 1 and _is_modified_type(rule.pattern[0], rule.template[0]):
         return "another file declares another type of this name"
     return ""
+
+
+def _has_called(rule: Rule, match: Match) -> bool:
+    """Return whether a method of the result of a function goes, of the same one as in the example: its result is new.
+
+    A function's name of several words says so: `a.read_all(x).unwrap()` becomes `a.read_all(x)`.
+    """
+    names = receivers_of(match)
+    return bool(names) and names <= rule.receivers and all(map(_CALLED.search, names))
 
 
 def _is_of_alias(rule: Rule) -> bool:
@@ -292,7 +312,7 @@ def _says(pattern: Pattern, bound: frozenset[str], is_prefix_enough: bool, aroun
         if pattern.kind == "sized_type_specifier" and len(pattern.children) > 1:
             return _ENOUGH  # `unsigned char` is no type of everything
         if "parameter" in pattern.kind:
-            bound |= _parameter_names(pattern.children, is_inside=True)
+            bound |= parameter_names(pattern.children, is_inside=True)
         declared: Iterator[Pattern] = iter(())
         if pattern.kind in ("arrow_function", "catch_clause"):  # a single parameter needs no list
             declared = (child for child in pattern.children if isinstance(child, Leaf))
@@ -322,59 +342,6 @@ def _is_near(node: Node, own: Sequence[tuple[int, int]]) -> bool:
     """Return whether a place is in the same function as an example."""
     function = function_around(node)
     return function is not None and any(function.start <= start and end <= function.end for start, end in own)
-
-
-def _is_asked_for(rule: Rule, match: Match) -> bool:
-    """Return whether the body of a place uses each parameter that the edit adds."""
-    added = _added_parameters(rule)
-    inner = (node for bound in match.bounds if isinstance(bound.item, Rest) for node in bound.nodes)
-    return bool(added) and added <= {leaf.text for node in inner for leaf in node.leaves() if is_name(leaf)}
-
-
-def _is_unasked(rule: Rule) -> bool:
-    """Return whether an edit takes a parameter away that nobody hands over by its place.
-
-    So are those of tests in Python, and the only one of an arrow function. What uses it is left out by checks.py.
-    """
-    first = rule.pattern[0]
-    if not isinstance(first, Branch) or len(rule.template) != 1:
-        return False
-    gone = variables(rule.pattern) - variables(rule.template)
-    if first.kind == "arrow_function":
-        other = rule.template[0]
-        lists = [one for one in getattr(other, "children", ()) if getattr(one, "kind", "") == "formal_parameters"]
-        return bool(gone) and any(not variables((one,)) and not _parameters((one,)) for one in lists)
-    is_test = any(isinstance(item, Hole) and item.prefix for item in items(rule.pattern))
-    is_less = _parameters(rule.template) < _parameters(rule.pattern)
-    return rule.language == "python" and is_test and is_less and not gone
-
-
-def _added_parameters(rule: Rule) -> set[str]:
-    """Return the names of the parameters that an edit adds, without those of their types and defaults."""
-    return _parameter_names(rule.template) - _parameters(rule.pattern)
-
-
-def _parameter_names(patterns: Sequence[Pattern], *, is_inside: bool = False) -> set[str]:
-    found: set[str] = set()
-    for one in patterns:
-        if isinstance(one, Branch) and one.field != "type":
-            found |= _parameter_names(one.children, is_inside=is_inside or "parameter" in one.kind)
-        elif isinstance(one, Leaf) and is_inside:
-            if one.text == "=":
-                break
-            found |= {one.text} if one.named and "type" not in one.kind else set()
-    return found
-
-
-def _parameters(patterns: Sequence[Pattern], *, is_inside: bool = False) -> set[str]:
-    """Return the constant names in lists of parameters."""
-    found: set[str] = set()
-    for one in patterns:
-        if isinstance(one, Branch):
-            found |= _parameters(one.children, is_inside=is_inside or "parameter" in one.kind)
-        elif isinstance(one, Leaf) and one.named and is_inside:
-            found.add(one.text)
-    return found
 
 
 def _has_short_name(rule: Rule) -> bool:

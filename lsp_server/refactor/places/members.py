@@ -20,6 +20,10 @@ from lsp_server.refactor.rules.rule import Rename
 
 _SEVERAL_WORDS = re.compile(r"[a-z0-9][A-Z]|\w_[A-Za-z]")
 _SELF = SELF | {"Self", "$this", "super", "base"}
+_TYPE_PARAMETERS = re.compile(
+    r"^(type_parameters?|type_parameter_list|where_clause|type_constraints|type_parameter_constraints_clause)$"
+)
+_BOUND = re.compile(r"^(type_parameter(_declaration|_constraints_clause)?|where_predicate|type_constraint)$")
 KEYED = frozenset({"pair", "field_initializer", "keyed_element", "literal_element"})
 """What has a key, and its value, in a value of several members."""
 _PARTS_OF_KEYS = frozenset(
@@ -72,7 +76,8 @@ class Members:
             is_of_member = holder is not None and any(map(is_member, self._named_in(holder)))
             return "it is a variable that has its value" if is_of_member else None
         is_same = not self._traits.fields_apart or found.is_function == self._rename.is_function
-        if found.owner in self._rename.family and is_same:
+        is_known = bool(found.bases & self._rename.family) and not found.owner
+        if is_same and (is_known or found.owner in self._rename.family):
             return ""
         return f"`{found.owner}` has one of its own" if self._own is not None else None
 
@@ -152,7 +157,18 @@ class Members:
         holder = known.holder
         above = holder.parent if holder.kind == "variable_declarator" else None  # the type is before it
         parts = [one for top in (holder, above) if top is not None for one in top.children if one.field != "body"]
-        return {leaf.text for part in parts for leaf in part.leaves() if is_name(leaf)}
+        return _with_bounds({leaf.text for part in parts for leaf in part.leaves() if is_name(leaf)}, name)
+
+
+def _with_bounds(types: set[str], node: Node) -> set[str]:
+    """Return names of types, and the bounds of those that are type parameters around a node: `T: Read` of Rust."""
+    found = set(types)
+    for above in node.ancestors():
+        for child in (one for one in above.children if _TYPE_PARAMETERS.search(one.kind)):
+            for part in child.walk():
+                names = [leaf.text for leaf in part.leaves() if is_name(leaf)] if _BOUND.search(part.kind) else []
+                found.update(names[1:] if names and names[0] in types else ())
+    return found
 
 
 def member_of_keys(declared: Iterable[Declaration]) -> Declaration | None:

@@ -1,23 +1,30 @@
 """The type around a place: an edit may use members that only the example's has, or be of the methods of a trait."""
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.code.declarations import class_around, class_name, names_of, trait_name
+from lsp_server.refactor.code.declarations import bases_of, class_around, class_name, is_class, names_of, trait_name
 from lsp_server.refactor.code.grammar import SELF, is_access, is_name, receiver_of
 from lsp_server.refactor.code.syntax import Node, Syntax
-from lsp_server.refactor.rules.pattern import Branch, Leaf
+from lsp_server.refactor.rules.pattern import Branch, Leaf, items
 from lsp_server.refactor.rules.rule import Rule
 
 _SELF = SELF | {"$this"}
+_CLASS_ITSELF = frozenset({"Self", "self", "static", "cls"})
+_MAKES = frozenset({"object_creation_expression", "object_literal"})
+_SPACE = re.compile(
+    r"^(namespace|module|mod|class|struct|object|interface|enum|trait)_(definition|declaration|item|specifier)$"
+)
 _PROPERTY = re.compile(r"^(property_(element|promotion_parameter)|field_definition)$")
 
 
 def of_owner(rule: Rule, old: Sequence[Node], new: Sequence[Node], after: Syntax) -> Rule:
     """Return a rule that knows the type around its example: the members that the edit begins to use, the trait."""
-    trait = _trait_of(old[0]) if _is_function_of_rust(rule) else None
+    trait = _trait_of(old[0]) if _is_function_of_rust(rule) or _is_override_that_goes(rule) else None
+    rule = attrs.evolve(rule, spaces=frozenset(_spaces(old[0])))
     around, known = class_around(new[0]) if new else None, {*_own_members(old)}
     if around is None:
         return attrs.evolve(rule, trait=trait)
@@ -27,8 +34,13 @@ def of_owner(rule: Rule, old: Sequence[Node], new: Sequence[Node], after: Syntax
 
 
 def _trait_of(node: Node) -> str:
-    """Return the trait of Rust that a function is a method of; "" for other functions."""
-    around = class_around(node)
+    """Return the trait of Rust that a function is a method of, or the bases of its class; "" for other functions."""
+    around = next((one for one in node.ancestors() if one.kind in _MAKES or is_class(one)), None)
+    made = around.child("type") if around is not None and around.kind in _MAKES else None
+    if made is not None:
+        return made.tokens
+    if around is not None and around.kind not in ("impl_item", "trait_item"):
+        return ", ".join(sorted(bases_of(around)))
     if around is None or around.kind == "trait_item":
         return class_name(around) if around is not None else ""
     return trait_name(around)
@@ -42,10 +54,44 @@ def _is_function_of_rust(rule: Rule) -> bool:
     return any(isinstance(one, Leaf) and one.kind == "identifier" for one in first.children)
 
 
+def _is_override_that_goes(rule: Rule) -> bool:
+    """Return whether an edit takes a method away that overrides another one, which may be abstract elsewhere."""
+    words = (one.text.lower() for one in items(rule.pattern) if isinstance(one, Leaf))
+    return not rule.template and len(rule.pattern) == 1 and "override" in words
+
+
+def _spaces(node: Node) -> Iterator[str]:
+    """Yield the names of the namespaces, modules and types around a node."""
+    for above in node.ancestors():
+        name = above.child("name") if _SPACE.search(above.kind) else None
+        if name is not None and not name.start <= node.start < name.end:
+            yield name.tokens
+
+
+def other_self(rule: Rule, node: Node) -> str | None:
+    """Return a reason if `Self`, or the like, which the edit brings for a type, is no such type at a place."""
+    old, new = ({one.text for one in items(side) if isinstance(one, Leaf)} for side in (rule.pattern, rule.template))
+    if not rule.owner or rule.owner not in old - new or not (new - old) & _CLASS_ITSELF:
+        return None
+    around = class_around(node)
+    body = around.child("body") if around is not None else None
+    if around is None or body is None or not body.start <= node.start < body.end or class_name(around) != rule.owner:
+        return f"it is not in `{rule.owner}` here"
+    inside = itertools.takewhile(lambda above: above is not body, node.ancestors())
+    return (
+        "a function in a function knows no `Self`" if sum(one.kind == "function_item" for one in inside) > 1 else None
+    )
+
+
 def other_owner(rule: Rule, node: Node, syntax: Syntax) -> str:
     """Return why the type around a place has not what the edit uses, or is for another trait; "" if nothing says so."""
-    if rule.trait is not None and (here := _trait_of(node)) != rule.trait:
+    here = _trait_of(node) if rule.trait is not None else ""
+    if rule.trait is not None and {*here.split(", ")}.isdisjoint(rule.trait.split(", ")):
         return f"it is a method of `{here}` here" if here else "it is no method of a trait here"
+    words = {one.text for one in items(rule.template) if isinstance(one, Leaf)}
+    words -= {one.text for one in items(rule.pattern) if isinstance(one, Leaf)} | rule.spaces
+    if inside := next((name for name in _spaces(node) if name in words), ""):
+        return f"it is inside of `{inside}` here, which the edit names"
     around = class_around(node) if rule.members else None
     owner = class_name(around) if around is not None else rule.owner
     for name in rule.members:

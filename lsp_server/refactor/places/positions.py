@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from lsp_server.refactor.code.call import is_alone, uses_up
 from lsp_server.refactor.code.grammar import is_access, is_arguments, is_callee, is_name
-from lsp_server.refactor.code.syntax import Node, same
+from lsp_server.refactor.code.syntax import Node, Syntax, same
 from lsp_server.refactor.rules.pattern import Leaf, items
 from lsp_server.refactor.rules.rule import Rule
 
@@ -22,6 +22,10 @@ _POSITIONS = {
     "a bound of a type": re.compile(r"^(trait_bounds|where_predicate|type_bound|constraint)$"),
     "an attribute": re.compile(r"^attribute_item$"),
 }
+_FIXTURE, _PROVIDER = "a fixture of PHPUnit", "what hands data to tests of PHPUnit"
+_ROLES = (_FIXTURE, _PROVIDER)
+_FIXTURES = frozenset({"setUp", "tearDown", "setUpBeforeClass", "tearDownAfterClass"})
+_PROVIDES = re.compile(rb"@dataProvider\s+(\w+)|\bDataProvider\(\s*['\"](\w+)")
 _OF_INTERFACES = frozenset({"public", "abstract"})
 
 
@@ -65,6 +69,28 @@ def is_redundant(rule: Rule, node: Node) -> bool:
     return _is_less(*_words(rule)) and rule.position == position_of_modifier(node) == _IN_INTERFACE
 
 
+def role_in_tests(node: Node, syntax: Syntax) -> str | None:
+    """Return what a method of PHP is for PHPUnit, by its name: a fixture, or what hands data to a test; else None."""
+    name = node.child("name") if syntax.language.id == "php" and node.kind == "method_declaration" else None
+    if name is None:
+        return None
+    if name.text in _FIXTURES:
+        return _FIXTURE
+    named = (one[1] or one[2] for one in _PROVIDES.finditer(syntax.data))
+    return _PROVIDER if name.text.encode() in named else None
+
+
+def has_role(rule: Rule, node: Node, syntax: Syntax) -> bool:
+    """Return whether PHPUnit asks of a method what an edit does: that a fixture is `: void`, a data provider static."""
+    if rule.position not in _ROLES or rule.position != role_in_tests(node, syntax):
+        return False
+    old, new = _words(rule)
+    if rule.position == _PROVIDER:
+        return not old - new and {*(new - old)} == {"static"} and all(leaf.text != "this" for leaf in node.leaves())
+    returns = (one for one in node.walk() if one.kind == "return_statement" and one.parts)
+    return not old - new and {*(new - old)} == {":", "void"} and not any(returns)
+
+
 def _words(rule: Rule) -> list[Counter[str]]:
     return [Counter(one.text for one in items(side) if isinstance(one, Leaf)) for side in (rule.pattern, rule.template)]
 
@@ -86,7 +112,7 @@ def other_position(rule: Rule, node: Node) -> str:
         here = _CONSTANT if _is_of_constant(node) else here
     elif rule.position == _IN_INTERFACE:
         here = position_of_modifier(node) or here
-    if rule.position is None:
+    if rule.position is None or rule.position in _ROLES:
         return ""
     if len(rule.pattern) == 1 and isinstance(rule.pattern[0], Leaf) and (name := _qualified_name(node)):
         return f"it is a part of `{name}` here, which may be another type"

@@ -27,8 +27,13 @@ CLOSURES = frozenset({"anonymous_function", "anonymous_function_creation_express
 DEFAULTED = "typed_default_parameter"
 _OR_NONE = frozenset({"Optional", "Union", "|"})
 _TAKES_NONE = re.compile(r"\b(Any|None|Optional|object)\b")
+_OTHER_ACCESS = frozenset({"override", "protected", "internal"})
 _PARAMETERS = frozenset({"parameter_declaration", "optional_parameter_declaration", "formal_parameter"})
 _TYPES = re.compile(r"(type|template)_argument")
+_MEMBER = re.compile(
+    r"^((method|function|field|property|constructor|const)_(declaration|definition)|public_field_definition)$"
+)
+COMPOSED_TYPE = re.compile(r"^(bounded|union|intersection|optional|nullable|reference|pointer|array|dynamic)_type$")
 _TYPE_ALONE = re.compile(r"^(class_literal|instanceof_expression)$")
 
 
@@ -43,12 +48,22 @@ def is_sound(rule: Rule) -> bool:
         return not come.isdisjoint(_OR_NONE)
     if rule.language == "python" and "except" in stays:
         return (gone, come) == (set(), {"as"})
+    if {*gone, *come} == {traits_of(rule.language).access} and (come or rule.position is None):
+        return _MEMBER.search(getattr(rule.pattern[0], "kind", "")) is not None
+    if is_nullable(rule):
+        return True
     signs = list(items(rule.pattern))
     if len(signs) == 2 and getattr(signs[0], "text", "") == "assert" and isinstance(signs[1], Hole):
         return _is_argument(rule, signs[1])  # whatever is asserted is a condition
     if _is_of_receiver(rule) or (_has_words(rule) and is_whole(rule.language)):
         return True
     return (frozenset(gone), frozenset(come)) in traits_of(rule.language).spellings
+
+
+def is_nullable(rule: Rule) -> bool:
+    """Return whether an edit of PHP says of a parameter whose default is `null` that it may be `null`."""
+    last = [*items(rule.pattern)][-1]
+    return rule.language == "php" and isinstance(last, Hole) and last.kinds == {"null"}
 
 
 def _is_argument(rule: Rule, hole: Hole) -> bool:
@@ -79,10 +94,8 @@ def _is_of_receiver(rule: Rule) -> bool:
 def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     """Return a reason if another keyword would mean another thing at a place, or a type gets arguments twice."""
     gone, come, _ = changed_words(rule)
-    if not gone and come & _OR_NONE and getattr(rule.pattern[0], "kind", "") == DEFAULTED:
-        tokens = match.nodes[0].children[2].tokens
-        if _TAKES_NONE.search(tokens) or ("|" in come and tokens[-1:] in ("'", '"')):
-            return "it may be None already" if _TAKES_NONE.search(tokens) else "a text is no type for `|`"
+    if reason := _other_default(rule, match.nodes[0]) or _other_member(rule, match.nodes[0]):
+        return reason
     if rule.in_annotation and _has_arguments(rule, match.nodes[0]):
         return "it has arguments of its own here"
     if rule.language == "go" and isinstance(rule.pattern[0], Leaf) and _is_key(match.nodes[0]):
@@ -99,9 +112,8 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
         return None if is_only else "the other parameters have names"
     if ("public" in gone and traits_of(rule.language).hides) or "private" in come:
         return _overriding(match.nodes[0])
-    above = match.nodes[0].parent
-    if above is not None and (is_access(above) or _TYPE_ALONE.search(above.kind)) and _gets_arguments(rule):
-        return "a type with arguments cannot be here"
+    if reason := _only_a_name(rule, match.nodes[0]):
+        return reason
     if _has_words(rule) and (reason := _other_function(come, match, scopes)):
         return reason
     if come == {"override"} and rule.language == "cpp":
@@ -109,6 +121,37 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     if come & {"nullptr", "std"} and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
         return f"C, which has no `{min(come & {'nullptr', 'std'})}`, reads this file too"
     return None
+
+
+def _other_default(rule: Rule, node: Node) -> str | None:
+    """Return a reason if a parameter whose default is None needs no other type, or cannot have it."""
+    gone, come, _ = changed_words(rule)
+    if gone or not come & _OR_NONE or getattr(rule.pattern[0], "kind", "") != DEFAULTED:
+        return None
+    tokens = node.children[2].tokens
+    if _TAKES_NONE.search(tokens):
+        return "it may be None already"
+    return "a text is no type for `|`" if "|" in come and tokens[-1:] in ("'", '"') else None
+
+
+def _other_member(rule: Rule, node: Node) -> str | None:
+    """Return a reason if a member is otherwise visible than one without a modifier, or a parameter may be `null`."""
+    gone, come, _ = changed_words(rule)
+    if is_nullable(rule):
+        return "its type has `null` already" if node.children[0].tokens.lower() in ("mixed", "null") else None
+    if {*gone, *come} != {traits_of(rule.language).access}:
+        return None
+    header = (leaf.text for child in node.children if "modifier" in child.kind for leaf in child.leaves())
+    return next((f"it is `{word}` here" for word in header if word in _OTHER_ACCESS), None)
+
+
+def _only_a_name(rule: Rule, node: Node) -> str | None:
+    """Return a reason if a type gets arguments, or becomes several ones, where only its name can be."""
+    above = node.parent
+    if above is not None and (is_access(above) or _TYPE_ALONE.search(above.kind)) and _gets_arguments(rule):
+        return "a type with arguments cannot be here"
+    is_composed = above is not None and is_access(above) and _is_no_name(rule)
+    return "only the name of a type can be here" if is_composed else None
 
 
 def _has_arguments(rule: Rule, node: Node) -> bool:
@@ -132,6 +175,12 @@ def _gets_arguments(rule: Rule) -> bool:
     new = rule.template[0] if len(rule.template) == 1 else None
     parts = new.children if isinstance(new, Branch) and isinstance(rule.pattern[0], Leaf) else ()
     return any(isinstance(part, Branch) and _TYPES.search(part.kind) for part in parts)
+
+
+def _is_no_name(rule: Rule) -> bool:
+    """Return whether an edit makes the name of a type several ones, or a reference: `Buf` becomes `Buf + Send`."""
+    is_name_before = len(rule.pattern) == len(rule.template) == 1 and isinstance(rule.pattern[0], Leaf)
+    return is_name_before and COMPOSED_TYPE.search(getattr(rule.template[0], "kind", "")) is not None
 
 
 def _has_words(rule: Rule) -> bool:

@@ -139,8 +139,9 @@ class Rule:
     for others. `rename` is the declaration whose name it changes, and then the places are its uses. `inserts` are the
     statements that it adds, if it only does that. `follows` pairs the imports by which other packages know the classes
     of the example's package that it takes away and brings, and `needed` are imports that the example's file had, and
-    that only the template uses. `members` are those that it begins to use of the type
-    around the example, which is the `owner`, and `trait` is that of a method of Rust (None: any), see owners.py.
+    that only the template uses. `members` are those that it begins to use of the type around the example, which is the
+    `owner`, and `trait` is that of a method of Rust, or the bases of one that overrides and goes (None: any); `spaces`
+    are the namespaces and types around it, see owners.py.
     """
 
     language: str
@@ -185,6 +186,7 @@ class Rule:
     owner: str = ""
     members: tuple[str, ...] = ()
     trait: str | None = None
+    spaces: frozenset[str] = frozenset()
 
     @property
     def words(self) -> tuple[str, str]:

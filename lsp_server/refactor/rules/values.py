@@ -32,7 +32,9 @@ _CAST = re.compile(r"cast_expression$|^as_expression$|^type_assertion$|^(compoun
 _NUMBER_TYPE = re.compile(
     r"(std::)?(s?size_t|u?int(8|16|32|64|ptr)?(_t)?|float(32|64)?|double|long|short|char|byte|[iuf](8|16|32|64|128|size))"
 )
-_WITH_TYPE = frozenset({"", "a call", "a class"})
+_OPERATION = frozenset({"an operation"})
+_IS_OPERATION = re.compile(r"^(binary|boolean|infix|additive|multiplicative|comparison)_(expression|operator)$")
+_WITH_TYPE = frozenset({"", "an operation", "a call", "a class"})
 """A literal has no type of its own, and such values have one."""
 _OBJECT = re.compile(r"^(object|dictionary|hash)$")
 _SHORT = re.compile(r"[\d.]+|[\"'`][^\s\"'`]*(\s[^\s\"'`]*)?[\"'`]")
@@ -77,6 +79,10 @@ def other_value(rule: Rule, match: Match, *, has_short_name: bool) -> str:
         others = _STRUCTURES if variable.name in _wrapped(rule) else _FUNCTION
         if variable.name in _wrapped(rule) & _cast(rule):
             others = others | _WITH_TYPE
+        if [getattr(one, "name", "") for one in rule.template] == [variable.name]:
+            others = (
+                others | _OPERATION
+            )  # what is left of a wrapper may be of another type than what a function returns
         if any(one.kind in _AWAITS for one in (match.nodes[0], match.nodes[0].parent) if one is not None):
             others -= _FUNCTION  # an awaited call may take a function as well as its promise
         for sorts, old in zip(here.sorts, seen.sorts, strict=False):
@@ -164,7 +170,7 @@ def _sort(node: Node) -> str:
         return next((name for name, kinds in _LITERALS.items() if kinds.search(node.kind)), "a literal")
     if (is_name(node) or is_access(node)) and _CLASS_NAME.fullmatch([*node.leaves()][-1].text):
         return "a class"
-    return "a call" if is_call(node) else ""
+    return "a call" if is_call(node) else "an operation" if _IS_OPERATION.search(node.kind) else ""
 
 
 @functools.cache

@@ -397,3 +397,35 @@ def test_a_name_that_loses_its_module_is_doubtful_in_another_file_wherever_it_is
     example = "import * as lib from 'lib';\nclass A { a: lib.Port<any>; }\n"
     edit = sure_edit("typescript", text, (example, example.replace("lib.Port", "Port")), paths=("a.ts", "b.ts"))
     assert doubts(edit) == ["`Port`, which the edit uses, may be known in the example's file alone"]
+
+
+CALLBACKS = {
+    "python": ("{}\n", "old({})", "fresh(lambda z: y(z, {}))"),
+    "typescript": ("{}\n", "old({});", "fresh((z: Z) => y(z, {}));"),
+    "go": ("package p\n\nfunc f() {{\n\t{}\n}}\n", "old({})", "fresh(func(z int) {{ y(z, {}) }})"),
+    "rust": ("fn f() {{ {} }}\n", "old({});", "fresh(|z| y(z, {}));"),
+    "java": ("class A {{ void f() {{ {} }} }}\n", "old({});", "fresh(z -> y(z, {}));"),
+    "csharp": ("class A {{ void F() {{ {} }} }}\n", "Old({});", "Fresh(z => Y(z, {}));"),
+    "kotlin": ("fun f() {{ {} }}\n", "old({})", "fresh {{ z -> y(z, {}) }}"),
+    "scala": ("object A {{ def f = {} }}\n", "old({})", "fresh(z => y(z, {}))"),
+    "swift": ("func f() {{ {} }}\n", "old({})", "fresh {{ z in y(z, {}) }}"),
+    "ruby": ("def f\n  {}\nend\n", "old({})", "fresh {{ |z| y(z, {}) }}"),
+    "cpp": ("void f() {{ {} }}\n", "old({});", "fresh([](int z) {{ y(z, {}); }});"),
+    "php": ("<?php\nfunction f() {{ {} }}\n", "old({});", "fresh(function ($z) {{ return y($z, {}); }});"),
+}
+
+
+@pytest.mark.parametrize("language", CALLBACKS)
+def test_what_a_function_of_the_edit_itself_binds_is_no_name_of_the_examples_file(language: str) -> None:
+    code, old, new = CALLBACKS[language]
+    before, after, text, changed = (code.format(side.format(value)) for value in ('"a"', '"b"') for side in (old, new))
+    assert sure_edit(language, text, (before, after)).applied(text) == changed
+
+
+@pytest.mark.parametrize("language", ["csharp", "kotlin", "java"])
+def test_a_place_that_uses_such_a_name_is_left_out(language: str) -> None:
+    code, old, new = CALLBACKS[language]
+    before, after, text = (code.format(side.format(value)) for side, value in ((old, "1"), (new, "1"), (old, "z")))
+    edit = sure_edit(language, text, (before, after))
+    assert edit.applied(text) == text
+    assert reasons(edit) == ["`z`, which the edit binds, is used here"]

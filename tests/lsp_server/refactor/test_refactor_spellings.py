@@ -1,0 +1,84 @@
+"""One example of another spelling of the same is meant wherever it fits."""
+
+import pytest
+from support.refactor_case import reasons, sure_edit
+
+ACCESS = [
+    ("php", "<?php class A { function f() { g(); } }", "<?php class A { public function f() { g(); } }",
+     "<?php class B { function h($x) {} private function i() {} } interface I { function j(); } function k() {}",
+     "<?php class B { public function h($x) {} private function i() {} } interface I { public function j(); }"
+     " function k() {}"),
+    ("typescript", "class A { public f() { g(); } }", "class A { f() { g(); } }",
+     "class B { public h(x) {} private i() {} constructor(public x) {} }",
+     "class B { h(x) {} private i() {} constructor(public x) {} }"),
+    ("kotlin", "class A { public fun f() { g() } }", "class A { fun f() { g() } }",
+     "class B { public fun h(x: Int) { }\n public override fun i() {}\n internal fun j() {} }",
+     "class B { fun h(x: Int) { }\n public override fun i() {}\n internal fun j() {} }"),
+    ("csharp", "class A { private void F() { G(); } }", "class A { void F() { G(); } }",
+     "class B { private static int H(int x) => 1; private protected void I() {} public void J() {} }",
+     "class B { static int H(int x) => 1; private protected void I() {} public void J() {} }"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "before", "after", "text", "edited"), ACCESS, ids=[one[0] for one in ACCESS])
+def test_a_member_is_as_visible_with_the_modifier_as_without(
+    language: str, before: str, after: str, text: str, edited: str
+) -> None:
+    assert sure_edit(language, text, (before, after)).applied(text) == edited
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text"),
+    [
+        ("java", "class A { void f() { g(); } }", "class A { public void f() { g(); } }", "class B { void h() {} }"),
+        ("php", "<?php class A { function f() { g(); } }", "<?php class A { private function f() { g(); } }",
+         "<?php class B { function h() {} }"),
+        ("typescript", "class A { private f() { g(); } }", "class A { f() { g(); } }", "class B { private h() {} }"),
+        ("csharp", "class A { void F() { G(); } }", "class A { public void F() { G(); } }", "class B { void H() {} }"),
+    ],
+)  # fmt: skip
+def test_another_modifier_is_meant_for_its_method_alone(language: str, before: str, after: str, text: str) -> None:
+    assert sure_edit(language, text, (before, after)).applied(text) == text
+
+
+def test_a_parameter_of_php_whose_default_is_null_may_be_null() -> None:
+    text = (
+        "<?php class B { function h(int $a = null, Box $b = NULL, $c = null, string $d = '') {} }\n"
+        "function k(?A $e = null, A|B $f = null, mixed $g = null) {}\n$l = fn(array $h = null) => 1;\n"
+    )
+    edited = (
+        "<?php class B { function h(?int $a = null, ?Box $b = NULL, $c = null, string $d = '') {} }\n"
+        "function k(?A $e = null, A|B $f = null, mixed $g = null) {}\n$l = fn(?array $h = null) => 1;\n"
+    )
+    example = ("<?php function f(string $a = null) { g(); }", "<?php function f(?string $a = null) { g(); }")
+    assert sure_edit("php", text, example).applied(text) == edited
+
+
+CASE = "<?php class A extends TestCase { /** @dataProvider rows */ function testA() {} %s { return [[1]]; } }"
+
+
+def test_all_that_hand_data_to_tests_become_static_but_what_needs_its_object() -> None:
+    text = """<?php class B extends TestCase {
+    /** @dataProvider getB */
+    public function testB($x) {}
+    public function getB() { return [[1]]; }
+    #[DataProvider('getC')]
+    public function testC($x) {}
+    public function getC(): iterable { yield $this->x(); }
+    #[DataProvider('getD')]
+    public function testD($x) {}
+    public function getD(): iterable { yield [1]; }
+    public function getE() { return [[1]]; }
+}
+"""
+    done = sure_edit("php", text, (CASE % "public function rows()", CASE % "public static function rows()"))
+    edited = text.replace("function getB", "static function getB").replace("function getD", "static function getD")
+    assert done.applied(text) == edited
+    assert set(reasons(done)) == {"wide: only `public function` is as in the example"}
+
+
+def test_all_fixtures_of_a_test_return_nothing() -> None:
+    text = "<?php class B extends T { protected function tearDown() { f(); } protected function up() { f(); } }"
+    before = "<?php class A extends T { protected function setUp() { g(); } }"
+    edited = text.replace("tearDown()", "tearDown(): void")
+    assert sure_edit("php", text, (before, before.replace("setUp()", "setUp(): void"))).applied(text) == edited
