@@ -24,9 +24,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.common.machine import this_machine
-from engine.models.embedded.numpy_pass import Hole, SlabContext
 from engine.models.embedded.runner import KernelPass, kernel_paths
 from engine.models.embedded.shape import GROUP, Shape
+from engine.models.embedded.slabs import Hole, SlabContext
 from engine.models.embedded.weights import HALF, OFFSET, SCALE, Weights, shapes_of
 
 SHAPE = Shape(

@@ -9,9 +9,10 @@ from engine.library.device_memory import processor_has_bf16
 from engine.library.resolve import folder_of
 from engine.models.embedded.load import load as load_folder
 from engine.models.embedded.model import EmbeddedModel
-from engine.models.embedded.numpy_pass import HostPass, NumpyPass
+from engine.models.embedded.numpy_pass import NumpyPass
 from engine.models.embedded.runner import KernelPass
 from engine.models.embedded.shape import Shape
+from engine.models.embedded.slabs import HostPass
 from engine.models.embedded.torch_runner import TorchRunner
 from engine.models.embedded.weights import Weights
 from engine.models.load import load

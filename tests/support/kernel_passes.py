@@ -10,9 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.models.embedded.adapter import Adapter, LowRank, Rounded, sides_of
-from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass, SlabContext
+from engine.models.embedded.numpy_pass import NumpyPass
 from engine.models.embedded.runner import kernel_paths
 from engine.models.embedded.shape import GROUP, Floats, Shape
+from engine.models.embedded.slabs import Hole, HostPass, SlabContext
 from engine.models.embedded.weights import (
     OFFSET,
     SCALE,

@@ -19,8 +19,9 @@ from engine.fill.sampler import NEVER, Predictions, Query, keep_only
 from engine.fill.stream import StreamPass
 from engine.library.store import sha256_of
 from engine.models.embedded.adapter import MOST_RANK, Adapter
-from engine.models.embedded.numpy_pass import Hole, HostPass, Ids, NumpyPass, SlabContext
+from engine.models.embedded.numpy_pass import NumpyPass
 from engine.models.embedded.shape import Floats, Shape, rope_angles
+from engine.models.embedded.slabs import Hole, HostPass, Ids, SlabContext
 from engine.models.embedded.weights import Blocks, Packed, Weights
 
 try:

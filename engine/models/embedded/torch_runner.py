@@ -26,9 +26,9 @@ from engine.models.cuda_graphs.slots import (
 )
 from engine.models.embedded.adapter import Adapter
 from engine.models.embedded.network import CanvasAdapter, Network
-from engine.models.embedded.numpy_pass import Ids
 from engine.models.embedded.runner import FIELDS, pack_rows, wanted_rows
 from engine.models.embedded.shape import Floats, Shape
+from engine.models.embedded.slabs import Ids
 from engine.models.embedded.weights import Weights
 from engine.models.predict import predict
 from engine.models.stock.attention import KeyValues

@@ -23,9 +23,9 @@ from engine.library.resolve import known_model
 from engine.library.weights_header import weight_files
 from engine.models.edit_formats import format_of
 from engine.models.embedded.adapter import ADAPTER_FILE, Adapter, AdapterKey
-from engine.models.embedded.numpy_pass import HostPass
 from engine.models.embedded.runner import HostRunner, KernelPass, Runner, host_pass, kernel_digest, kernel_paths
 from engine.models.embedded.shape import Shape
+from engine.models.embedded.slabs import HostPass
 from engine.models.embedded.weights import Weights
 from engine.models.kind import device_of
 from engine.models.left_to_right.doubt import doubt_of

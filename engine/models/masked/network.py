@@ -26,8 +26,8 @@ from engine.models.cuda_graphs.slots import (
     affordable_slots,
     capacity_for,
 )
-from engine.models.embedded.numpy_pass import SLAB, Hole, HostPass, SlabContext
 from engine.models.embedded.shape import Floats, Shape, rope_angles
+from engine.models.embedded.slabs import SLAB, Hole, HostPass, SlabContext
 from engine.models.masked.rows import MaskedPass, MiddleSegment, SurroundingCache, segments_of
 from engine.models.stock.attention import StockLayers, after_attention, attend, before_attention, rotate
 

@@ -19,8 +19,8 @@ def main() -> None:
     from support.kernel_passes import EQUAL, ODD, STORAGES, random_adapter, random_rows, random_weights, run_holes
 
     from engine.models.embedded import runner
-    from engine.models.embedded.numpy_pass import Hole, SlabContext
     from engine.models.embedded.shape import Shape
+    from engine.models.embedded.slabs import Hole, SlabContext
     from engine.models.embedded.weights import Weights, shapes_of
 
     def matrices_of(shape: Shape) -> list[str]:

@@ -22,9 +22,10 @@ from support.kernel_passes import (
 
 from engine.fill.stream import StreamPass
 from engine.models.embedded.network import CanvasAdapter, Network
-from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass, SlabContext
+from engine.models.embedded.numpy_pass import NumpyPass
 from engine.models.embedded.runner import HostRunner, KernelPass
 from engine.models.embedded.shape import Floats, Shape
+from engine.models.embedded.slabs import Hole, HostPass, SlabContext
 from engine.models.embedded.torch_runner import TorchRunner
 
 HOLES = [(0, 3, 4), (70, 1, 0), (5, 2, 8), (130, 0, 3), (20, 9, 1)]

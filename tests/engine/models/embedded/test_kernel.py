@@ -25,9 +25,10 @@ from support.kernel_passes import (
     skip_without,
 )
 
-from engine.models.embedded.numpy_pass import SLAB, Hole, NumpyPass, SlabContext
+from engine.models.embedded.numpy_pass import NumpyPass
 from engine.models.embedded.runner import KernelPass
 from engine.models.embedded.shape import GROUP, Floats, Shape
+from engine.models.embedded.slabs import SLAB, Hole, SlabContext
 from engine.models.embedded.weights import HALF, OFFSET, SCALE, Weights, shapes_of
 
 HOLES = [(0, 1, 0), (3, 2, 4), (64, 1, 8), (130, 9, 0), (63, 0, 5), (100, 40, 3), (0, 70, 0)]

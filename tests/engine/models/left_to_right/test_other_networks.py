@@ -18,9 +18,10 @@ from engine.errors import ModelError
 from engine.json_file import read_json
 from engine.library.gguf_file import read_header
 from engine.models.embedded.network import Network
-from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass, SlabContext
+from engine.models.embedded.numpy_pass import NumpyPass
 from engine.models.embedded.runner import KernelPass, host_pass
 from engine.models.embedded.shape import Shape
+from engine.models.embedded.slabs import Hole, HostPass, SlabContext
 from engine.models.left_to_right.family import family_of_config, family_of_header, shape_of_config, shape_of_header
 from engine.models.left_to_right.file_weights import FileWeights
 from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header

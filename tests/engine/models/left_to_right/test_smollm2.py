@@ -17,9 +17,10 @@ from support.kernel_passes import skip_without
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 from engine.library.gguf_file import read_header
-from engine.models.embedded.numpy_pass import Hole, HostPass, NumpyPass, SlabContext
+from engine.models.embedded.numpy_pass import NumpyPass
 from engine.models.embedded.runner import KernelPass
 from engine.models.embedded.shape import Shape
+from engine.models.embedded.slabs import Hole, HostPass, SlabContext
 from engine.models.left_to_right.family import shape_of_header
 from engine.models.left_to_right.file_weights import FileWeights
 from engine.models.left_to_right.gguf_tokenizer import tokenizer_of_header
