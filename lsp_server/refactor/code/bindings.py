@@ -20,6 +20,7 @@ _TARGET_LIST = re.compile(
     r"^(\w+_pattern|pattern_list|expression_list|as_pattern_target|typed_parameter|required_parameter|optional_parameter"
     r"|pointer_declarator|reference_declarator|array_declarator|variable_declaration|variable_name)$"
 )
+_BINDS = frozenset({("as_pattern", "as_pattern_target"), ("for_statement", "variable_declaration")})
 _CLASS_BODIES = frozenset({"class_body", "declaration_list", "enum_body", "template_body", "field_declaration_list"})
 _BINDER = re.compile(
     r"assign|declarator|for_|range_clause|as_pattern|parameter|named_expression|short_var|var_spec|const_spec|let_|catch"
@@ -388,7 +389,7 @@ def binds(leaf: Node, scope: Node) -> str:
         return ""
     if node.field in _BINDING_FIELDS and _BINDER.search(parent.kind) and parent.kind != "jsx_attribute":
         return "local"
-    return "local" if parent.kind == "as_pattern" and node.kind == "as_pattern_target" else ""
+    return "local" if (parent.kind, node.kind) in _BINDS else ""
 
 
 def is_relative_import(statement: Node, language: str) -> bool:

@@ -143,6 +143,8 @@ _BY_KIND = {
     "expression_list": 0,
     "pattern_list": 0,
 }
+_RIGHT_FIRST = frozenset({"not_operator", "await", "unary_expression", "assignment_expression"})
+_NO_OPERATOR = re.compile(r"^(augmented_assignment(_expression)?|update_expression)$")
 _OPEN = re.compile(
     r"^(argument_list|arguments|value_arguments?|parenthesized_expression|keyword_argument|pair|list|array|set|interpolation"
     r"|template_substitution|jsx_expression|assignment|variable_declarator|short_var_declaration|\w+_statement|expression_list"
@@ -358,7 +360,7 @@ def level(node: Node) -> int:
     operators = [child.text or _operator(child) for child in node.children if child.field in ("operator", "operators")]
     if operators == ["**"] and node.kind == "binary_expression":
         return _POWER  # in JavaScript it binds looser than a sign, and has none before it
-    if operators and node.kind not in ("augmented_assignment", "update_expression"):
+    if operators and not _NO_OPERATOR.search(node.kind):
         return _BINARY.get(operators[0], 6)
     if is_call(node) or is_access(node) or node.kind in ("subscript", "subscript_expression", "index_expression"):
         return POSTFIX
@@ -382,7 +384,7 @@ def level_of_place(node: Node) -> int:
     is_first = node is parent.children[0] and own != _COMPARISON  # Python reads `a in b == c` as two comparisons
     if any(child.text == "**" for child in parent.children):
         return (POSTFIX if own == _POWER else own + 1) if is_first else own if own == _POWER else _UNARY
-    return own if is_first or parent.kind in ("not_operator", "await", "unary_expression") else own + 1
+    return own if is_first or parent.kind in _RIGHT_FIRST else own + 1
 
 
 def _operator(node: Node) -> str:

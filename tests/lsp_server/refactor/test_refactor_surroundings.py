@@ -185,6 +185,16 @@ def test_super_is_not_made_a_value() -> None:
             "fn g() { (&x[1..]).own(); }",
         ),
         ("typescript", "let a: List<B>", "let a: B[]", "let c: List<D | E>", "let c: (D | E)[]"),
+        ("javascript", "f(old(a))", "f((b) => a.c(b))", "x = old(y)", "x = (b) => y.c(b)"),
+        ("javascript", "f(old(a))", "f((b) => a.c(b))", "x ||= old(y)", "x ||= (b) => y.c(b)"),
+        ("javascript", "f(old(a))", "f((b) => a.c(b))", "x = old(y) || z", "x = ((b) => y.c(b)) || z"),
+        (
+            "php",
+            "<?php f(old($a));",
+            "<?php f(fn ($b) => $a->c($b));",
+            "<?php $x = old($y);",
+            "<?php $x = fn ($b) => $y->c($b);",
+        ),
     ],
 )
 def test_parentheses_keep_the_meaning(language: str, before: str, after: str, text: str, expected: str) -> None:
