@@ -3,10 +3,9 @@
 # ruff: noqa: E501  a file a line
 
 import pytest
-from support.typist import Typist
+from support.typist import Typist, next_lines, next_places
 
-from lsp_server.documents.text_edit import TextEdit
-from lsp_server.refactor.recent import RecentPlaces, former_places, recent_places
+from lsp_server.refactor.recent import former_places, recent_places
 
 _PATHS = """import os
 
@@ -34,27 +33,10 @@ def log(name):
 """
 
 
-def _next(typist: Typist, language: str = "python") -> RecentPlaces | None:
-    """Return the places of the newest edit, if it looks like one that belongs elsewhere too."""
-    found = recent_places(typist.edits.all, language, "file")
-    return found if found is not None and found.recent.is_telling else None
-
-
-def _lines(typist: Typist, language: str = "python") -> list[str]:
-    """Return the lines that the next edits would make, each made alone."""
-    found = _next(typist, language)
-    return [_line(typist.text, place) for place in found.one_by_one.places] if found is not None else []
-
-
-def _line(text: str, place: TextEdit) -> str:
-    after = place.applied(text)
-    return after[after.rfind("\n", 0, place.start) + 1 :].partition("\n")[0].strip()
-
-
 def test_the_newest_edit_belongs_to_the_other_places_of_the_file() -> None:
     typist = Typist(_PATHS)
     typist.replace('os.path.join(folder, "a")', 'Path(folder) / "a"')
-    assert _lines(typist) == ["return Path(folder) / name", 'return Path("logs") / name']
+    assert next_lines(typist) == ["return Path(folder) / name", 'return Path("logs") / name']
 
 
 def test_an_edit_typed_key_by_key_gives_a_rule_only_when_it_is_finished() -> None:
@@ -64,7 +46,7 @@ def test_an_edit_typed_key_by_key_gives_a_rule_only_when_it_is_finished() -> Non
     start = typist.text.index("return ") + len("return ")
     for index, key in enumerate('Path(folder) / "a"'):
         typist.change(start + index, 0, key)
-        seen.append(_lines(typist))
+        seen.append(next_lines(typist))
     assert seen[-1] == ["return Path(folder) / name", 'return Path("logs") / name']
     assert not any(seen[:4])
 
@@ -72,10 +54,10 @@ def test_an_edit_typed_key_by_key_gives_a_rule_only_when_it_is_finished() -> Non
 def test_an_older_edit_that_is_alike_widens_the_rule() -> None:
     typist = Typist(_PATHS)
     typist.replace('os.path.join(folder, "a")', 'fs.join(folder, "a")')
-    one = _next(typist)
+    one = next_places(typist)
     assert one is not None
     typist.replace("os.path.join(folder, name)", "fs.join(folder, name)")
-    two = _next(typist)
+    two = next_places(typist)
     assert two is not None
     assert (one.recent.examples, two.recent.examples) == (1, 2)
     assert len(two.one_by_one.places) == 2
@@ -96,21 +78,21 @@ def test_what_one_example_makes_sure_for_the_command_is_the_next_edit(
 ) -> None:
     typist = Typist(text)
     typist.replace(old, new)
-    assert _lines(typist, language) == [line]
+    assert next_lines(typist, language) == [line]
 
 
 def test_what_is_around_the_edit_does_not_hide_what_is_beside_it() -> None:
     typist = Typist("<?php\n$a = array(\n    array(1),\n    // b\n    // c\n    array(2),\n);\n")
     typist.replace("array(1)", "[1]")
-    assert _lines(typist, "php") == ["[2],"]
+    assert next_lines(typist, "php") == ["[2],"]
 
 
 def test_two_examples_of_one_widest_form_are_meant_for_all() -> None:
     typist = Typist("unit.Equal(a)\n\n\nunit.Nil(b)\n\n\nf(unit.Same)\n")
     typist.replace("unit.Equal", "proof.Equal")
-    assert _lines(typist) == []
+    assert next_lines(typist) == []
     typist.replace("unit.Nil", "proof.Nil")
-    assert _lines(typist) == ["f(proof.Same)"]
+    assert next_lines(typist) == ["f(proof.Same)"]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +107,7 @@ def test_two_examples_of_one_widest_form_are_meant_for_all() -> None:
 def test_the_file_of_the_example_is_no_other_one(language: str, text: str, old: str, new: str, line: str) -> None:
     typist = Typist(text)
     typist.replace(old, new)
-    assert _lines(typist, language) == [line]
+    assert next_lines(typist, language) == [line]
 
 
 def test_an_import_above_the_example_does_not_make_its_file_another_one() -> None:
@@ -156,7 +138,7 @@ def test_a_member_or_a_type_of_another_file_may_be_spread(
 ) -> None:
     typist = Typist(text)
     typist.replace(old, new)
-    assert line in _lines(typist, language)
+    assert line in next_lines(typist, language)
 
 
 def test_a_type_that_a_file_must_name_is_not_spread_before_it_does() -> None:
@@ -178,20 +160,20 @@ def test_a_type_that_a_file_must_name_is_not_spread_before_it_does() -> None:
 def test_an_import_that_changed_is_an_example(language: str, text: str, old: str, new: str, line: str) -> None:
     typist = Typist(text)
     typist.replace(old, new)
-    assert _lines(typist, language) == [line]
+    assert next_lines(typist, language) == [line]
 
 
 def test_an_import_that_goes_is_no_example() -> None:
     typist = Typist("import a\n\n\n\nimport b\n\n\n\nimport a\n")
     typist.replace("import a\n", "")
-    assert _next(typist) is None
+    assert next_places(typist) is None
 
 
 def test_the_import_that_another_edit_added_comes_along() -> None:
     typist = Typist(_PATHS)
     typist.replace("import os\n", "import os\nfrom pathlib import Path\nimport unrelated\n")
     typist.replace('os.path.join(folder, "a")', 'Path(folder) / "a"')
-    found = _next(typist)
+    found = next_places(typist)
     assert found is not None
     assert [one.bound for one in found.recent.rules.imports.added] == ["Path"]
     assert found.one_by_one.imports == ()
@@ -201,14 +183,14 @@ def test_an_import_after_the_edit_does_not_end_it() -> None:
     typist = Typist(_PATHS)
     typist.replace('os.path.join(folder, "a")', 'Path(folder) / "a"')
     typist.replace("import os\n", "import os\nfrom pathlib import Path\n")
-    assert _lines(typist) == ["return Path(folder) / name", 'return Path("logs") / name']
+    assert next_lines(typist) == ["return Path(folder) / name", 'return Path("logs") / name']
 
 
 def test_another_import_after_the_edit_ends_it() -> None:
     typist = Typist(_PATHS)
     typist.replace('os.path.join(folder, "a")', 'Path(folder) / "a"')
     typist.replace("import os\n", "import os\nimport json\n")
-    assert _next(typist) is None
+    assert next_places(typist) is None
 
 
 def test_an_editor_that_adds_the_import_meanwhile_does_not_cut_the_edit_in_two() -> None:
@@ -216,7 +198,7 @@ def test_an_editor_that_adds_the_import_meanwhile_does_not_cut_the_edit_in_two()
     typist.replace("os.path.join(folder", "Path(folder")
     typist.replace("import os\n", "import os\nfrom pathlib import Path\n")
     typist.replace('Path(folder, "a")', 'Path(folder) / "a"')
-    assert _lines(typist) == ["return Path(folder) / name", 'return Path("logs") / name']
+    assert next_lines(typist) == ["return Path(folder) / name", 'return Path("logs") / name']
 
 
 @pytest.mark.parametrize(
@@ -235,84 +217,16 @@ def test_an_editor_that_adds_the_import_meanwhile_does_not_cut_the_edit_in_two()
 def test_ordinary_edits_give_no_rule(old: str, new: str) -> None:
     typist = Typist(_PATHS)
     typist.replace(old, new)
-    assert _lines(typist) == []
-
-
-RENAMED = [
-    ("python", "def f(OLD, b):\n    x = 1\n    y = 2\n    z = OLD + b.count\n    return z\n\n\ndef g(count):\n    return count\n"),
-    ("typescript", "class A {\n  private OLD = 1;\n  f(count: number) {\n    const x = 1;\n    return this.OLD + count;\n  }\n}\nconst y = { count: 1 };\n"),
-    ("go", "package p\n\nfunc f() int {\n\tOLD := 1\n\tx := 2\n\ty := 3\n\treturn OLD + x.count + y\n}\n\nfunc g(count int) int {\n\treturn count\n}\n"),
-    ("python", "from m import OLD\n\n\n\nx = y.count\nOLD(x)\n"),
-    ("rust", "fn f() -> u8 {\n    let OLD = 1;\n    let x = 2;\n    let y = 3;\n    let count = OLD + x;\n    count + y\n}\n"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("language", "text"), RENAMED, ids=[f"{row[0]}-{row[1][:6]}" for row in RENAMED])
-def test_the_uses_of_a_renamed_declaration_are_the_next_edits(language: str, text: str) -> None:
-    typist = Typist(text.replace("OLD", "count"))
-    start = text.index("OLD")
-    typist.change(start, len("count"), "")
-    for index, key in enumerate("total"):
-        typist.change(start + index, 0, key)
-    found = _next(typist, language)
-    assert found is not None
-    assert found.recent.name == "count → total"
-    (place,) = found.one_by_one.places
-    assert place.applied(typist.text) == text.replace("OLD", "total")
-
-
-_LOCAL = "def f(count):\n    a = 1\n    b = 2\n    g(count)\n    c = 3\n    d = 4\n    return count\n"
-
-
-@pytest.mark.parametrize("steps", [("g(count", "f(count"), ("f(count", "g(count"), ("f(count", "return count")])
-def test_what_is_renamed_one_after_the_other_is_one_rename(steps: tuple[str, str]) -> None:
-    typist = Typist(_LOCAL)
-    for step in steps:
-        typist.replace(step, step.replace("count", "total"))
-    found = _next(typist)
-    assert found is not None
-    assert found.recent.examples == 2
-    (place,) = found.one_by_one.places
-    assert place.applied(typist.text) == _LOCAL.replace("count", "total")
-
-
-@pytest.mark.parametrize("use", ["g(count", "return count"])
-def test_a_use_alone_that_gets_another_name_offers_nothing(use: str) -> None:
-    typist = Typist(_LOCAL)
-    typist.replace(use, use.replace("count", "total"))
-    assert _lines(typist) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "old", "new"),
-    [
-        (_LOCAL, "f(count", "f(a"),
-        ("def f():\n    x = 1\n    return x\n\n\ndef f():\n    y = 1\n    return y\n\n\nf()\n", "def f", "def g"),
-        ("def f():\n    x = 1\n\n\n\ndef g(x):\n    return x\n", "x = 1", "y = 1"),
-    ],
-)
-def test_a_name_that_is_taken_or_declared_twice_or_not_used_offers_nothing(text: str, old: str, new: str) -> None:
-    typist = Typist(text)
-    typist.replace(old, new)
-    assert _lines(typist) == []
-
-
-def test_the_former_edit_may_be_a_rename() -> None:
-    typist = Typist("# one\n\n\n" + _LOCAL)
-    typist.replace("f(count", "f(total")
-    typist.replace("# one", "# a longer one")
-    found = former_places(typist.edits.all, "python", "file")
-    assert found is not None
-    assert found.found.edit.applied(typist.text).endswith(_LOCAL.replace("count", "total"))
+    assert next_lines(typist) == []
 
 
 def test_a_value_is_an_example_the_second_time() -> None:
     text = "a = f(1, 'x')\n\n\n\nb = f(2, 'x')\n\n\n\nc = f(3, 'x')\n"
     typist = Typist(text)
     typist.replace("f(1, 'x')", "f(1, 'y')")
-    assert _lines(typist) == []
+    assert next_lines(typist) == []
     typist.replace("f(2, 'x')", "f(2, 'y')")
-    assert _lines(typist) == ["c = f(3, 'y')"]
+    assert next_lines(typist) == ["c = f(3, 'y')"]
 
 
 _WRITES = {
@@ -346,9 +260,9 @@ def test_an_added_statement_is_an_example_the_second_time_and_for_its_own_functi
     for number in (1, 2):
         line = next(line for line in typist.text.split("\n") if f"({number})" in line)
         indent = line[: len(line) - len(line.lstrip())]
-        assert _lines(typist, language) == []
+        assert next_lines(typist, language) == []
         typist.type(line, f"\n{indent}{added}")
-    found = _next(typist, language)
+    found = next_places(typist, language)
     assert found is not None
     (place,) = found.one_by_one.places
     after = place.applied(typist.text)
@@ -367,24 +281,24 @@ def test_an_added_statement_that_belongs_nowhere_else_leaves_the_edit_before_it_
 def test_the_arguments_of_what_the_language_brings_are_an_example_the_second_time() -> None:
     typist = Typist("a = len(x)\n\n\n\nb = len(y)\n\n\n\nc = len(z)\n")
     typist.replace("len(x)", "len(x, 1)")
-    assert _lines(typist) == []
+    assert next_lines(typist) == []
     typist.replace("len(y)", "len(y, 1)")
-    assert _lines(typist) == ["c = len(z, 1)"]
+    assert next_lines(typist) == ["c = len(z, 1)"]
     typist = Typist("a = len(x)\nb = len(y)\n\n\n\nc = len(z)\n")
     typist.replace("len(x)", "len(x, 1)")
     typist.replace("len(y)", "len(y, 1)")
-    assert _lines(typist) == ["c = len(z, 1)"]
+    assert next_lines(typist) == ["c = len(z, 1)"]
     typist = Typist("a = open(x)\n\n\n\nc = open(z)\n")
     typist.replace("open(x)", "open(x, encoding='utf-8')")
-    assert _lines(typist) == ["c = open(z, encoding='utf-8')"]
+    assert next_lines(typist) == ["c = open(z, encoding='utf-8')"]
 
 
 def test_lines_that_are_deleted_are_an_example_the_second_time() -> None:
     typist = Typist("log(a)\nx = 1\nx = 2\nx = 3\nlog(b)\nx = 1\nx = 2\nx = 3\nlog(c)\n")
     typist.replace("log(a)\n", "")
-    assert _next(typist) is None
+    assert next_places(typist) is None
     typist.replace("log(b)\n", "")
-    found = _next(typist)
+    found = next_places(typist)
     assert found is not None
     assert [place.applied(typist.text) for place in found.one_by_one.places] == ["x = 1\nx = 2\nx = 3\n" * 2]
 
@@ -392,19 +306,19 @@ def test_lines_that_are_deleted_are_an_example_the_second_time() -> None:
 def test_a_name_that_nothing_binds_is_not_spread() -> None:
     typist = Typist("get(1)\n\n\nget(2)\n")
     typist.replace("get(1)", "get(1, limit)")
-    assert _lines(typist) == []
+    assert next_lines(typist) == []
 
 
 def test_a_place_that_does_not_know_a_name_of_the_edit_is_left_out() -> None:
     typist = Typist("def f(limit):\n    a = 1\n    get(1)\n    b = 1\n    get(2)\n\n\ndef g():\n    get(3)\n")
     typist.replace("get(1)", "get(1, limit)")
-    assert _lines(typist) == ["get(2, limit)"]
+    assert next_lines(typist) == ["get(2, limit)"]
 
 
 def test_what_changed_places_is_not_changed_back() -> None:
     typist = Typist("emit(a, 'x')\n\n\n\nemit(b, 'y')\n")
     typist.replace("emit(a, 'x')", "emit('x', a)")
-    assert _lines(typist) == ["emit('y', b)"]
+    assert next_lines(typist) == ["emit('y', b)"]
 
 
 @pytest.mark.parametrize(
@@ -422,13 +336,13 @@ def test_a_new_word_may_go_on(text: str, is_in_progress: bool) -> None:
 def test_a_syntax_error_elsewhere_does_not_matter() -> None:
     typist = Typist("a = f(1)\n\n\nb = f(2)\n\n\n)\n")
     typist.replace("f(1)", "g(1)")
-    assert _lines(typist) == ["b = g(2)"]
+    assert next_lines(typist) == ["b = g(2)"]
 
 
 def test_a_file_keeps_its_line_ends() -> None:
     typist = Typist("f(1)\r\n\r\n\r\nf(\r\n    2,\r\n)\r\n")
     typist.replace("f(1)", "with g():\r\n    f(1)")
-    found = _next(typist)
+    found = next_places(typist)
     assert found is not None
     (place,) = found.one_by_one.places
     assert place.applied(typist.text).endswith("with g():\r\n    f(\r\n        2,\r\n    )\r\n")
