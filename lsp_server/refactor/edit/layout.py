@@ -352,7 +352,8 @@ def deleted_line(syntax: Syntax, start: int, end: int) -> ByteEdit:
     first, last = data.rfind(b"\n", 0, start) + 1, data.find(b"\n", end)
     last = len(data) if last == -1 else last + 1
     if data[first:start].strip() or data[end:last].strip(b"; \t\r\n"):
-        return ByteEdit(start, end, "")
+        is_spaced = data[:start].endswith(b" ") and data[end:].startswith(b" ")
+        return ByteEdit(start, end + is_spaced, "")
     return ByteEdit(first, last, "")
 
 

@@ -375,3 +375,17 @@ def test_a_new_element_comes_after_that_of_the_same_name_on_the_line_that_the_ot
     form, new, text, there = NAMED[language]
     edited = repeated(language, form.format(""), form.format(new), text)
     assert edited == text.replace(" a: 5,", f" a: 5,{there}").replace(" a=5,", f" a=5,{there}")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a(); trace(b); c();\n", "a(); c();\n"),
+        ("a(() => { trace(b); });\n", "a(() => { });\n"),
+        ("a(() => {trace(b); c();});\n", "a(() => { c();});\n"),
+        ("a();\n  trace(b);\nc();\n", "a();\nc();\n"),
+    ],
+)
+def test_a_statement_that_goes_takes_one_of_the_spaces_beside_it_along(text: str, expected: str) -> None:
+    examples = [(f"trace({one});\ngo();\n", "go();\n") for one in "xy"]
+    assert edit_of("javascript", examples, text).applied(text) == expected
