@@ -30,7 +30,7 @@ _TYPES = re.compile(r"(type|template)_argument")
 _MEMBER = re.compile(
     r"^((method|function|field|property|constructor|const)_(declaration|definition)|public_field_definition)$"
 )
-_COMPOSED = re.compile(r"^(bounded|union|intersection|optional|nullable|reference|pointer|array|dynamic)_type$")
+COMPOSED = re.compile(r"^(bounded|union|intersection|optional|nullable|reference|pointer|array|dynamic)_type$")
 _TYPE_ALONE = re.compile(r"^(class_literal|instanceof_expression)$")
 
 
@@ -164,7 +164,7 @@ def _gets_arguments(rule: Rule) -> bool:
 def _is_no_name(rule: Rule) -> bool:
     """Return whether an edit makes the name of a type several ones, or a reference: `Buf` becomes `Buf + Send`."""
     is_name_before = len(rule.pattern) == len(rule.template) == 1 and isinstance(rule.pattern[0], Leaf)
-    return is_name_before and _COMPOSED.search(getattr(rule.template[0], "kind", "")) is not None
+    return is_name_before and COMPOSED.search(getattr(rule.template[0], "kind", "")) is not None
 
 
 def _has_words(rule: Rule) -> bool:

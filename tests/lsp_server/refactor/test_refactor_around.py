@@ -3,7 +3,12 @@
 import pytest
 from support.refactor_case import doubts, reasons, sure_edit
 
+from lsp_server.languages.registry import language_for
 from lsp_server.refactor.edit.file_edit import FileEdit
+from lsp_server.refactor.edit.rewrite import rewrite
+from lsp_server.refactor.learn.example import Example
+from lsp_server.refactor.learn.learn import learn
+from lsp_server.refactor.learn.notation import with_contexts
 
 SELF_RUST = """impl Tank {
     fn new() -> Tank { Tank { size: 1 } }
@@ -251,3 +256,21 @@ def test_what_statements_call_may_be_another_function_if_the_edit_hands_it_over(
     before, after = (wrap.format("", "", "f", one.format("2", "big")) for one in (body, new_body))
     text, edit = (wrap.format("", "", "g", one.format("4", "little")) for one in (body, new_body))
     assert sure_edit(language, text, (before, after)).applied(text) == edit
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text"),
+    [
+        (
+            "rust",
+            "type A = Box<Tank + 'static>;\n",
+            "type A = Box<Tank + Send + 'static>;\n",
+            "fn f() { g(Tank::size(a)); }\n",
+        ),
+        ("typescript", "let a: Tank = b;\n", "let a: Tank | Pool = b;\n", "let c = Tank.size(d);\n"),
+    ],
+)
+def test_several_types_are_no_operation_of_values(language: str, before: str, after: str, text: str) -> None:
+    known = language_for(language, "")
+    rules = with_contexts(learn([Example(before, after)], known), known)
+    assert rewrite(rules, "file", text, known).applied(text) == text
