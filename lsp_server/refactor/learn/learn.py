@@ -9,6 +9,7 @@ from lsp_server.languages.language import Language
 from lsp_server.refactor.change.difference import Change, Difference, difference, sort_of
 from lsp_server.refactor.change.free_names import free_names, is_type_name, is_used_as_thing, names_bound, names_brought
 from lsp_server.refactor.change.generalise import Sides, generalise, is_other_literal, is_prose
+from lsp_server.refactor.change.import_roots import root_rule_of_code
 from lsp_server.refactor.change.overrides import override_rules
 from lsp_server.refactor.change.variables import spread_value
 from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, import_edit, imports_of, package_import
@@ -106,6 +107,10 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
         if not found.insertions:
             renames = import_renames(imports.replaced, changes, before, after, path)
         renames = renames if renames.rules else renames_of(changes, before, after, path)
+        moved = [(one, rule) for one in changes if (rule := _moved_root(one, before.language.id, path)) is not None]
+        if moved:
+            said = (*renames.changes, *(one for one, _ in moved))
+            renames = attrs.evolve(renames, rules=(*renames.rules, moved[0][1]), changes=said)
         changes = [change for change in changes if not any(change is one for one in renames.changes)]
         renames = attrs.evolve(renames, rules=(*renames.rules, *qualified(changes, before, after, path)))
     ones = [_learn_change(change, before, after, is_code, has_widest, path) for change in changes]
@@ -130,6 +135,11 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     return Lesson(
         tuple(learned), imports, found.insertions, small, alike, own, broken, prose, wide, rules, renames, len(added)
     )
+
+
+def _moved_root(change: Change, language: str, path: str) -> Rule | None:
+    is_one = len(change.before) == len(change.after) == 1
+    return root_rule_of_code(change.before[0], change.after[0], language, path) if is_one else None
 
 
 def _is_broken(change: Change) -> bool:

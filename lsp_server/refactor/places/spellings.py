@@ -24,6 +24,7 @@ from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, items, variabl
 from lsp_server.refactor.rules.rule import Rule
 
 CLOSURES = frozenset({"anonymous_function", "anonymous_function_creation_expression", "arrow_function"})
+_NULL_MACRO = re.compile(r"[A-Z]\w*_NULL(PTR)?")
 _OTHER_ACCESS = frozenset({"override", "protected", "internal"})
 _PARAMETERS = frozenset({"parameter_declaration", "optional_parameter_declaration", "formal_parameter"})
 _TYPES = re.compile(r"(type|template)_argument")
@@ -45,7 +46,7 @@ def is_sound(rule: Rule) -> bool:
         return (gone, come) == (set(), {"as"})
     if {*gone, *come} == {traits_of(rule.language).access} and (come or rule.position is None):
         return _MEMBER.search(getattr(rule.pattern[0], "kind", "")) is not None
-    if is_nullable(rule):
+    if is_nullable(rule) or is_null_macro(rule.language, "".join(gone), "".join(come)):
         return True
     signs = list(items(rule.pattern))
     if len(signs) == 2 and getattr(signs[0], "text", "") == "assert" and isinstance(signs[1], Hole):
@@ -53,6 +54,11 @@ def is_sound(rule: Rule) -> bool:
     if _is_of_receiver(rule) or (_has_words(rule) and is_whole(rule.language)):
         return True
     return (frozenset(gone), frozenset(come)) in traits_of(rule.language).spellings
+
+
+def is_null_macro(language: str, old: str, new: str) -> bool:
+    """Return whether an edit of C++ writes `nullptr` for a macro that stands in for it: `Q_NULLPTR`, `FMT_NULL`."""
+    return language == "cpp" and new == "nullptr" and _NULL_MACRO.fullmatch(old) is not None
 
 
 def is_nullable(rule: Rule) -> bool:
@@ -113,9 +119,17 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
         return reason
     if come == {"override"} and rule.language == "cpp":
         return overrides_nothing(match.nodes[0])
+    if is_null_macro(rule.language, "".join(gone), "".join(come)) and _is_asked(match.nodes[0]):
+        return "the preprocessor asks for it here"
     if come & {"nullptr", "std"} and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
         return f"C, which has no `{min(come & {'nullptr', 'std'})}`, reads this file too"
     return None
+
+
+def _is_asked(node: Node) -> bool:
+    """Return whether a line of the preprocessor defines a macro, or asks whether there is one."""
+    pairs = zip((node, *node.ancestors()), node.ancestors(), strict=False)
+    return any(one.kind.startswith("preproc_") and below.field in ("name", "condition") for below, one in pairs)
 
 
 def _other_member(rule: Rule, node: Node) -> str | None:
