@@ -29,13 +29,13 @@ from lsp_server.refactor.places.doubts import (
     in_annotation,
     is_assumed,
     is_syntax_alone,
-    receivers_of,
     requalified,
 )
 from lsp_server.refactor.places.drops import drops_used, with_followers
 from lsp_server.refactor.places.jumps import moved_jumps
 from lsp_server.refactor.places.owners import of_owner
 from lsp_server.refactor.places.positions import position_of_example, position_of_modifier, role_in_tests
+from lsp_server.refactor.places.receivers import receiver_types, receivers_of
 from lsp_server.refactor.places.surroundings import needs_of, uses_of
 from lsp_server.refactor.rules.matching import Match, match_at, matches
 from lsp_server.refactor.rules.pattern import (
@@ -286,7 +286,7 @@ def _learn_sides(
         spreads=spread_value(change) is not None,
         unread=tuple(name for name in rule.binds if _count(name, change.after) == 1),
         is_syntax=not is_code and is_syntax_alone(sides.pattern, sides.template),
-        receivers=frozenset() if is_code else receivers_of(match),
+        receivers=frozenset() if is_code else receivers_of(match) | receiver_types(match, before),
         in_annotation=not is_code and in_annotation(change.before[0]),
         position=None if is_code else position_of_example(change.before[0], change.after),
         seen=() if is_code else seen_of(match),

@@ -294,3 +294,21 @@ def test_a_name_that_nothing_in_the_file_binds_may_be_known_in_the_module_of_the
     done, edit = edited(language, text, "join_all(", "join_all(tank, ")
     assert done == text.replace("join_all(1", "join_all(tank, 1").replace("join_all(2", "join_all(tank, 2")
     assert doubts(edit) == ["`tank`, which the edit uses, may be known in the example's module alone"]
+
+
+TYPED = {
+    "go": "package p\nfunc f(tank *Tank) { tank.send(1) }\nfunc g(t *Tank, pool *Pool) { t.send(2); pool.send(3) }\n",
+    "typescript": "function f(tank: Tank) { tank.send(1); }\nfunction g(t: Tank, p: Pool) { t.send(2); p.send(3); }\n",
+    "rust": "fn f(tank: &Tank) { tank.send(1); }\nfn g(t: &mut Tank, pool: &Pool) { t.send(2); pool.send(3); }\n",
+    "python": "def f(tank: Tank):\n    tank.send(1)\n\ndef g(t: Tank, pool: Pool):\n    t.send(2)\n    pool.send(3)\n",
+    "php": "<?php function f(Tank $tank) { $tank->send(1); }\n"
+    "function g(Tank $t, Pool $pool) { $t->send(2); $pool->send(3); }\n",
+    "java": "class A { void f(Tank tank) { tank.send(1); }\n void g(Tank t, Pool p) { t.send(2); p.send(3); } }\n",
+}
+
+
+@pytest.mark.parametrize("language", TYPED)
+def test_a_receiver_of_the_type_that_the_example_has_is_meant(language: str) -> None:
+    done, edit = edited(language, TYPED[language], "send(1", "post(1")
+    assert done == TYPED[language].replace("send(1", "post(1").replace("send(2", "post(2")
+    assert doubts(edit) == ["its receiver is another one than in the example, and may have another type"]
