@@ -276,22 +276,9 @@ def test_several_types_are_no_operation_of_values(language: str, before: str, af
     assert rewrite(rules, "file", text, known).applied(text) == text
 
 
-@pytest.mark.parametrize(
-    ("language", "text"),
-    [
-        ("rust", "mod one { fn a() { join_all(1); join_all(2); } }\nmod two { fn b() { join_all(3); } }\n"),
-        (
-            "cpp",
-            "namespace one { void a() { join_all(1); join_all(2); } }\nnamespace two { void b() { join_all(3); } }\n",
-        ),
-        ("java", "class One { void a() { join_all(1); join_all(2); } }\nclass Two { void b() { join_all(3); } }\n"),
-        ("csharp", "class One { void A() { join_all(1); join_all(2); } }\nclass Two { void B() { join_all(3); } }\n"),
-    ],
-)
-def test_a_name_that_nothing_in_the_file_binds_may_be_known_in_the_module_of_the_example(
-    language: str, text: str
-) -> None:
-    done, edit = edited(language, text, "join_all(", "join_all(tank, ")
+def test_a_name_that_nothing_in_the_file_binds_may_be_known_in_the_module_of_the_example() -> None:
+    text = "mod one { fn a() { join_all(1); join_all(2); } }\nmod two { fn b() { join_all(3); } }\n"
+    done, edit = edited("rust", text, "join_all(", "join_all(tank, ")
     assert done == text.replace("join_all(1", "join_all(tank, 1").replace("join_all(2", "join_all(tank, 2")
     assert doubts(edit) == ["`tank`, which the edit uses, may be known in the example's module alone"]
 
