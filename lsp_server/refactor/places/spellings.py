@@ -24,6 +24,8 @@ from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, items, variabl
 from lsp_server.refactor.rules.rule import Rule
 
 CLOSURES = frozenset({"anonymous_function", "anonymous_function_creation_expression", "arrow_function"})
+_READ_BY_C = re.compile(rb"(def|defined)[ (]+__cplusplus")
+"""A file that only asks for the version of C++ is none of C."""
 _NULL_MACRO = re.compile(r"[A-Z]\w*_NULL(PTR)?")
 _OTHER_ACCESS = frozenset({"override", "protected", "internal"})
 _PARAMETERS = frozenset({"parameter_declaration", "optional_parameter_declaration", "formal_parameter"})
@@ -121,7 +123,7 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
         return overrides_nothing(match.nodes[0])
     if is_null_macro(rule.language, "".join(gone), "".join(come)) and _is_asked(match.nodes[0]):
         return "the preprocessor asks for it here"
-    if come & {"nullptr", "std"} and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
+    if come & {"nullptr", "std"} and (scopes.syntax.language.id == "c" or _READ_BY_C.search(scopes.syntax.data)):
         return f"C, which has no `{min(come & {'nullptr', 'std'})}`, reads this file too"
     return None
 

@@ -97,3 +97,16 @@ def test_another_macro_is_meant_for_its_call_alone() -> None:
     text = "void g() { if (a == TANK_FLAG) h(TANK_FLAG); }\n"
     example = ("void f() { open(a, TANK_FLAG); }\n", "void f() { open(a, nullptr); }\n")
     assert sure_edit("cpp", text, example).applied(text) == text
+
+
+@pytest.mark.parametrize("line", ["#if defined(__cplusplus)", "#ifdef __cplusplus", "#ifndef __cplusplus"])
+def test_a_file_that_c_reads_too_keeps_its_null_pointer(line: str) -> None:
+    example = ("void f() { open(a, NULL); }\n", "void f() { open(a, nullptr); }\n")
+    text = f"{line}\n#endif\nvoid g() {{ open(b, NULL); }}\n"
+    assert sure_edit("cpp", text, example).applied(text) == text
+
+
+def test_a_file_that_asks_for_the_version_of_cpp_is_none_of_c() -> None:
+    example = ("void f() { open(a, NULL); }\n", "void f() { open(a, nullptr); }\n")
+    text = "#if __cplusplus >= 201103L\n#endif\nvoid g() { open(b, NULL); }\n"
+    assert sure_edit("cpp", text, example).applied(text) == text.replace("NULL", "nullptr")
