@@ -22,6 +22,9 @@ _EXTERN = re.compile(r"^[ \t]*((?:#\[[^\]\n]*\][ \t]*)*)(?:pub )?extern crate (\
 _PLAIN = "extern"
 """Is with the crates of a folder that declares one for its names alone, as is needed before 2018 only."""
 _ROOTED = frozenset({_OWN, "self", "super", "::"})
+_MOVED = ("javax", "jakarta")
+_LONGEST = 40
+"""Bytes that tell a package of Java EE."""
 _EE = re.compile(
     r"javax\.(activation|annotation\.(PostConstruct|PreDestroy|Priority|ManagedBean|Resources?|security|sql)|batch"
     r"|decorator|ejb|el|enterprise|faces|inject|interceptor|jms|json|mail|persistence|resource|servlet"
@@ -39,11 +42,23 @@ def root_rule(old: Node, new: Node, language: str, path: str) -> Rule | None:
     if language == "rust" and first.text not in _ROOTED | _BROUGHT:
         sides, wanted = ("use", "crate::"), [*leaves[:at], *_FIRST, *leaves[at:]]
     else:
-        sides, wanted = ("javax", "jakarta"), [*leaves[:at], "jakarta", *leaves[at + 1 :]]
+        sides, wanted = _MOVED, [*leaves[:at], _MOVED[1], *leaves[at + 1 :]]
     if others != wanted or (language != "rust" and not _is_of_ee(first, old)):
         return None
     pattern, template = (Leaf(first.kind, text, named=True) for text in sides)
     return Rule(language, (pattern,), (template,), path=path, rename=Rename(SORT, "", 0))
+
+
+def root_rule_of_code(old: Node, new: Node, language: str, path: str) -> Rule | None:
+    """Return the rule of a qualified name of Java EE in code of which only the root changed; None for other edits."""
+    leaves, others = ([*node.leaves()] for node in (old, new))
+    pairs = [pair for pair in zip(leaves, others, strict=False) if pair[0].text != pair[1].text]
+    if language != "java" or len(leaves) != len(others) or [(a.text, b.text) for a, b in pairs] != [_MOVED]:
+        return None
+    first = pairs[0][0]
+    pattern, template = (Leaf(first.kind, text, named=True) for text in _MOVED)
+    rule = Rule(language, (pattern,), (template,), path=path, rename=Rename(SORT, "", 0))
+    return rule if _is_of_ee(first, old) else None
 
 
 def roots(rename: Rename, syntax: Syntax, path: str) -> Iterator[tuple[Node, str, str]]:
@@ -55,13 +70,15 @@ def roots(rename: Rename, syntax: Syntax, path: str) -> Iterator[tuple[Node, str
             others.add(name)
     doubt = "" if _PLAIN in others else "nothing says which crates it uses"
     known = _ROOTED | _BROUGHT | others
+    for leaf in syntax.root.leaves() if language == "java" else ():
+        is_first = leaf.text == _MOVED[0] and leaf.index == 0 and leaf.parent is not None
+        if is_first and _EE.match(syntax.text(leaf.start, leaf.start + _LONGEST)) and not _is_package(leaf):
+            yield leaf, "", ""
     for statement in import_statements(syntax.root):
         first = _root(statement, language)
         if first is None:
             continue
-        if language != "rust" and _is_of_ee(first, statement):
-            yield first, "", ""
-        elif language == "rust" and first.text not in known and not _names_others(statement, others):
+        if language == "rust" and first.text not in known and not _names_others(statement, others):
             yield first, doubt, first.text
 
 
@@ -79,6 +96,10 @@ def _names_others(statement: Node, others: Collection[str]) -> bool:
     argument = statement.child("argument")
     entries = argument.children if argument is not None and argument.kind == "use_list" else []
     return any(leaf.text in others for entry in entries for leaf in itertools.islice(entry.leaves(), 1))
+
+
+def _is_package(leaf: Node) -> bool:
+    return any(above.kind == "package_declaration" for above in leaf.ancestors())
 
 
 def _is_of_ee(first: Node, statement: Node) -> bool:

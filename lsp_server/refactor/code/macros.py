@@ -49,7 +49,8 @@ def _macros(top: "Node") -> "Iterator[Node]":
         node = waiting.pop()
         if node.kind == "macro_invocation" and len(node.children) == 3 and node.children[2].children:
             name, _, tokens = node.children
-            if _TAKES_EXPRESSIONS.fullmatch(name.text) and tokens.children[0].text in ("(", "["):
+            *_, last = name.leaves()  # `debug` of `log::debug!`
+            if _TAKES_EXPRESSIONS.fullmatch(last.text) and tokens.children[0].text in ("(", "["):
                 yield node
         elif node.kind != "token_tree":
             waiting.extend(node.children)

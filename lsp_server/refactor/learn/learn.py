@@ -16,6 +16,7 @@ from lsp_server.refactor.change.free_names import (
     names_brought,
 )
 from lsp_server.refactor.change.generalise import Sides, generalise, is_other_literal, is_prose
+from lsp_server.refactor.change.import_roots import root_rule_of_code
 from lsp_server.refactor.change.overrides import override_rules
 from lsp_server.refactor.change.variables import spread_value
 from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, import_edit, imports_of, package_import
@@ -35,13 +36,13 @@ from lsp_server.refactor.places.doubts import (
     in_annotation,
     is_assumed,
     is_syntax_alone,
-    receivers_of,
     requalified,
 )
 from lsp_server.refactor.places.drops import drops_used, with_followers
 from lsp_server.refactor.places.jumps import moved_jumps
 from lsp_server.refactor.places.owners import of_owner
 from lsp_server.refactor.places.positions import position_of_example, position_of_modifier, role_in_tests
+from lsp_server.refactor.places.receivers import receiver_types, receivers_of
 from lsp_server.refactor.places.surroundings import needs_of, uses_of
 from lsp_server.refactor.rules.matching import Match, match_at, matches
 from lsp_server.refactor.rules.pattern import (
@@ -113,6 +114,10 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
         if not found.insertions:
             renames = import_renames(imports.replaced, changes, before, after, path)
         renames = renames if renames.rules else renames_of(changes, before, after, path)
+        moved = [(one, rule) for one in changes if (rule := _moved_root(one, before.language.id, path)) is not None]
+        if moved:
+            said = (*renames.changes, *(one for one, _ in moved))
+            renames = attrs.evolve(renames, rules=(*renames.rules, moved[0][1]), changes=said)
         changes = [change for change in changes if not any(change is one for one in renames.changes)]
         renames = attrs.evolve(renames, rules=(*renames.rules, *qualified(changes, before, after, path)))
     ones = [_learn_change(change, before, after, is_code, has_widest, path) for change in changes]
@@ -137,6 +142,11 @@ def lesson(before: Syntax, after: Syntax, is_code: bool = False, *, has_widest: 
     return Lesson(
         tuple(learned), imports, found.insertions, small, alike, own, broken, prose, wide, rules, renames, len(added)
     )
+
+
+def _moved_root(change: Change, language: str, path: str) -> Rule | None:
+    is_one = len(change.before) == len(change.after) == 1
+    return root_rule_of_code(change.before[0], change.after[0], language, path) if is_one else None
 
 
 def _is_broken(change: Change) -> bool:
@@ -283,7 +293,7 @@ def _learn_sides(
         spreads=spread_value(change) is not None,
         unread=tuple(name for name in rule.binds if _count(name, change.after) == 1),
         is_syntax=not is_code and is_syntax_alone(sides.pattern, sides.template),
-        receivers=frozenset() if is_code else receivers_of(match),
+        receivers=frozenset() if is_code else receivers_of(match) | receiver_types(match, before),
         in_annotation=not is_code and in_annotation(change.before[0]),
         position=None if is_code else position_of_example(change.before[0], change.after),
         seen=() if is_code else seen_of(match),

@@ -24,7 +24,7 @@ from lsp_server.refactor.code.grammar import (
 from lsp_server.refactor.code.syntax import Node, Syntax
 from lsp_server.refactor.learn.example import Example, InContext, NoRule, in_contexts, own_nodes
 from lsp_server.refactor.learn.learn import learned_set, lesson, rule_of
-from lsp_server.refactor.places.spellings import COMPOSED_TYPE
+from lsp_server.refactor.places.spellings import COMPOSED
 from lsp_server.refactor.rules.pattern import (
     ENOUGH,
     Branch,
@@ -110,8 +110,8 @@ def with_contexts(rules: RuleSet, language: Language) -> RuleSet:
     for rule in rules.rules:
         tops = [one for one in (*rule.pattern, *rule.template) if isinstance(one, Branch)]
         is_one = len(rule.pattern) == len(rule.template) == 1
-        if any(COMPOSED_TYPE.search(one.kind) for one in tops):
-            continue  # as an expression `A + B` is a sum
+        if any(COMPOSED.search(one.kind) for one in tops):
+            continue  # `A + B` and `A | B` of types are other operations of values
         if not is_one or not any(_SEVERAL_CONTEXTS.search(one.kind) or is_access(one) for one in tops):
             continue
         example = Example(code(rule.pattern), code(rule.template))
@@ -120,11 +120,9 @@ def with_contexts(rules: RuleSet, language: Language) -> RuleSet:
                 top = one.pattern[0]
                 is_part = isinstance(top, Branch | Leaf) and is_expression_kind(top.kind) and not is_list_kind(top.kind)
                 if is_part and not any(has_same_sides(one, other) for other in (*rules.rules, *more)):
-                    kept = attrs.evolve(one, names=rule.names, brings=rule.brings, unbound=rule.unbound)
-                    kept = attrs.evolve(kept, needs=rule.needs, uses=rule.uses, is_syntax=rule.is_syntax)
-                    kept = attrs.evolve(kept, path=rule.path, assumed=rule.assumed, follows=rule.follows)
-                    kept = attrs.evolve(kept, needed=rule.needed, receivers=rule.receivers, position=rule.position)
-                    more.append(kept)
+                    kept = attrs.evolve(rule, pattern=one.pattern, template=one.template, repeats=one.repeats)
+                    kept = attrs.evolve(kept, tail=one.tail, template_tail=one.template_tail)
+                    more.append(attrs.evolve(kept, level=one.level, pattern_level=one.pattern_level))
     return attrs.evolve(rules, rules=(*rules.rules, *more))
 
 

@@ -28,7 +28,7 @@ from lsp_server.refactor.code.grammar import (
 )
 from lsp_server.refactor.code.syntax import Node, Syntax, same
 from lsp_server.refactor.places.doubts import changed_words, is_syntax_alone
-from lsp_server.refactor.places.spellings import DEFAULTED, is_sound
+from lsp_server.refactor.places.spellings import DEFAULTED, is_null_macro, is_sound
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, Tail, items, variables
 from lsp_server.refactor.rules.rule import Rule, has_same_sides
 
@@ -62,7 +62,8 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
     if (known := joined or _nullable(old, new, before, after) or _of_library(old, new, before, after)) is not None:
         return known
     leaf = None
-    if not old.children and not _is_telling(old) and old.parent is not None and new.parent is not None:
+    is_word = is_null_macro(before.language.id, old.text, new.tokens)
+    if not old.children and not _is_telling(old) and not is_word and old.parent is not None and new.parent is not None:
         if is_callee(old) and not any(same(old, one) for one in new.walk()):
             return None  # another function with the same arguments: the rule itself says so
         old, new, leaf = old.parent, new.parent, new

@@ -23,7 +23,7 @@ from lsp_server.refactor.code.grammar import (
 from lsp_server.refactor.code.syntax import Node
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.insertion_places import other_meaning
-from lsp_server.refactor.places.namesakes import called, is_in_class, namesake, other_generic, own_method
+from lsp_server.refactor.places.namesakes import is_in_class, namesake, other_generic, own_method
 from lsp_server.refactor.places.owners import other_owner
 from lsp_server.refactor.places.parameters import (
     added_parameters,
@@ -33,6 +33,7 @@ from lsp_server.refactor.places.parameters import (
     parameters,
 )
 from lsp_server.refactor.places.positions import PLAIN_KIND, has_role, is_redundant, other_position
+from lsp_server.refactor.places.receivers import has_called, receiver_types, receivers_of
 from lsp_server.refactor.places.surroundings import function_around
 from lsp_server.refactor.rules.matching import Match
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, names_in
@@ -52,7 +53,6 @@ _CONVERSION = re.compile(
     r"(to|as|into)_?(string|str|owned|vec|array|list|bytes|json|int|float|number|iter|ref|mut|dict|map|set)", re.I
 )
 _KEYWORD_LITERAL = frozenset({"none", "true", "false", "nil", "null", "undefined"})
-_CALLED = re.compile(r"[a-z0-9](_[A-Za-z]|[A-Z])\w*\(\)$")
 _OPTIONAL = frozenset({"?.", "?->", "?", "!", "!!", "&."})
 _OTHERS = frozenset({"vendor", "vendored", "third_party", "third-party", "node_modules", "bower_components"})
 _TYPE = re.compile(r"^(struct|class|enum|interface|trait|union|type)_(item|declaration|definition|specifier)$")
@@ -95,11 +95,6 @@ def is_syntax_alone(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> 
     return repeated + sum(_says(one, frozenset(), is_prefix_enough) for one in pattern) < _ENOUGH
 
 
-def receivers_of(match: Match | None) -> frozenset[str]:
-    """Return what the receivers that vary are called in a place: `sock` for `self.sock`, `get()` for `a.get(1)`."""
-    return frozenset(called(node) for node in _receivers(match)) if match is not None else frozenset()
-
-
 def is_assumed(leaf: Node, language: str) -> bool:
     """Return whether a name that nothing binds is hardly known in another file: a value, a part of a namespace."""
     if traits_of(language).names_all or language == "go" or leaf.parent is None:
@@ -136,6 +131,8 @@ def doubt_of(
         return f"`{name}` is a type parameter of another declaration"
     is_short = _has_short_name(rule)
     is_other = bool(rule.receivers) and not receivers_of(match) <= rule.receivers
+    types = receiver_types(match, syntax) if is_other else frozenset[str]()
+    is_other = is_other and not (types and types <= rule.receivers)
     if is_other and (is_short or _is_other_member(rule)):
         return "its receiver is another one than in the example, and may have another type"
     gone, come, _ = changed_words(rule)
@@ -206,20 +203,11 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
     if _is_of_alias(rule) and scopes.binding("Result", match.nodes[0]) == UNKNOWN:
         return "`Result` is the one of all files here, and another in the example's"
     is_inside = isinstance(rule.template[0] if len(rule.template) == 1 else None, Hole) and is_call(match.nodes[0])
-    if is_inside and not _has_called(rule, match):
+    if is_inside and not has_called(rule, match):
         return "what uses the value is another code than in the example"
     if len(rule.pattern) == len(rule.template) == 1 and _is_modified_type(rule.pattern[0], rule.template[0]):
         return "another file declares another type of this name"
     return ""
-
-
-def _has_called(rule: Rule, match: Match) -> bool:
-    """Return whether a method of the result of a function goes, of the same one as in the example: its result is new.
-
-    A function's name of several words says so: `a.read_all(x).unwrap()` becomes `a.read_all(x)`.
-    """
-    names = receivers_of(match)
-    return bool(names) and names <= rule.receivers and all(map(_CALLED.search, names))
 
 
 def _is_of_alias(rule: Rule) -> bool:
@@ -350,14 +338,3 @@ def _has_short_name(rule: Rule) -> bool:
     return len(names) == 1 and not any(
         _SEVERAL_WORDS.search(name) and not _CONVERSION.fullmatch(name) for name in names
     )
-
-
-def _receivers(match: Match) -> Iterator[Node]:
-    """Yield what a place has for the receivers that vary."""
-    for bound in match.bounds:
-        if isinstance(bound.item, Hole) and len(bound.nodes) == 1:
-            node = bound.nodes[0]
-            if node.parent is not None and node.parent.kind == "variable_name":  # PHP's $x has two tokens
-                node = node.parent
-            if node.parent is not None and receiver_of(node.parent) is node:
-                yield node

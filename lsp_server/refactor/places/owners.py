@@ -92,6 +92,9 @@ def other_owner(rule: Rule, node: Node, syntax: Syntax) -> str:
     words -= {one.text for one in items(rule.pattern) if isinstance(one, Leaf)} | rule.spaces
     if inside := next((name for name in _spaces(node) if name in words), ""):
         return f"it is inside of `{inside}` here, which the edit names"
+    unknown = next((name for name in rule.assumed if not names_of(syntax).declared(name)), "")
+    if unknown and rule.language == "rust" and {*_spaces(node)} != rule.spaces:
+        return f"`{unknown}`, which the edit uses, may be known in the example's module alone"
     around = class_around(node) if rule.members else None
     owner = class_name(around) if around is not None else rule.owner
     for name in rule.members:

@@ -27,13 +27,16 @@ CLOSURES = frozenset({"anonymous_function", "anonymous_function_creation_express
 DEFAULTED = "typed_default_parameter"
 _OR_NONE = frozenset({"Optional", "Union", "|"})
 _TAKES_NONE = re.compile(r"\b(Any|None|Optional|object)\b")
+_READ_BY_C = re.compile(rb"(def|defined)[ (]+__cplusplus")
+"""A file that only asks for the version of C++ is none of C."""
+_NULL_MACRO = re.compile(r"[A-Z]\w*_NULL(PTR)?")
 _OTHER_ACCESS = frozenset({"override", "protected", "internal"})
 _PARAMETERS = frozenset({"parameter_declaration", "optional_parameter_declaration", "formal_parameter"})
 _TYPES = re.compile(r"(type|template)_argument")
 _MEMBER = re.compile(
     r"^((method|function|field|property|constructor|const)_(declaration|definition)|public_field_definition)$"
 )
-COMPOSED_TYPE = re.compile(r"^(bounded|union|intersection|optional|nullable|reference|pointer|array|dynamic)_type$")
+COMPOSED = re.compile(r"^(bounded|union|intersection|optional|nullable|reference|pointer|array|dynamic)_type$")
 _TYPE_ALONE = re.compile(r"^(class_literal|instanceof_expression)$")
 
 
@@ -50,7 +53,7 @@ def is_sound(rule: Rule) -> bool:
         return (gone, come) == (set(), {"as"})
     if {*gone, *come} == {traits_of(rule.language).access} and (come or rule.position is None):
         return _MEMBER.search(getattr(rule.pattern[0], "kind", "")) is not None
-    if is_nullable(rule):
+    if is_nullable(rule) or is_null_macro(rule.language, "".join(gone), "".join(come)):
         return True
     signs = list(items(rule.pattern))
     if len(signs) == 2 and getattr(signs[0], "text", "") == "assert" and isinstance(signs[1], Hole):
@@ -58,6 +61,11 @@ def is_sound(rule: Rule) -> bool:
     if _is_of_receiver(rule) or (_has_words(rule) and is_whole(rule.language)):
         return True
     return (frozenset(gone), frozenset(come)) in traits_of(rule.language).spellings
+
+
+def is_null_macro(language: str, old: str, new: str) -> bool:
+    """Return whether an edit of C++ writes `nullptr` for a macro that stands in for it: `Q_NULLPTR`, `FMT_NULL`."""
+    return language == "cpp" and new == "nullptr" and _NULL_MACRO.fullmatch(old) is not None
 
 
 def is_nullable(rule: Rule) -> bool:
@@ -118,7 +126,9 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
         return reason
     if come == {"override"} and rule.language == "cpp":
         return overrides_nothing(match.nodes[0])
-    if come & {"nullptr", "std"} and (scopes.syntax.language.id == "c" or b"__cplusplus" in scopes.syntax.data):
+    if is_null_macro(rule.language, "".join(gone), "".join(come)) and _is_asked(match.nodes[0]):
+        return "the preprocessor asks for it here"
+    if come & {"nullptr", "std"} and (scopes.syntax.language.id == "c" or _READ_BY_C.search(scopes.syntax.data)):
         return f"C, which has no `{min(come & {'nullptr', 'std'})}`, reads this file too"
     return None
 
@@ -132,6 +142,12 @@ def _other_default(rule: Rule, node: Node) -> str | None:
     if _TAKES_NONE.search(tokens):
         return "it may be None already"
     return "a text is no type for `|`" if "|" in come and tokens[-1:] in ("'", '"') else None
+
+
+def _is_asked(node: Node) -> bool:
+    """Return whether a line of the preprocessor defines a macro, or asks whether there is one."""
+    pairs = zip((node, *node.ancestors()), node.ancestors(), strict=False)
+    return any(one.kind.startswith("preproc_") and below.field in ("name", "condition") for below, one in pairs)
 
 
 def _other_member(rule: Rule, node: Node) -> str | None:
@@ -180,7 +196,7 @@ def _gets_arguments(rule: Rule) -> bool:
 def _is_no_name(rule: Rule) -> bool:
     """Return whether an edit makes the name of a type several ones, or a reference: `Buf` becomes `Buf + Send`."""
     is_name_before = len(rule.pattern) == len(rule.template) == 1 and isinstance(rule.pattern[0], Leaf)
-    return is_name_before and COMPOSED_TYPE.search(getattr(rule.template[0], "kind", "")) is not None
+    return is_name_before and COMPOSED.search(getattr(rule.template[0], "kind", "")) is not None
 
 
 def _has_words(rule: Rule) -> bool:

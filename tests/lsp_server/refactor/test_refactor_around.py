@@ -3,7 +3,12 @@
 import pytest
 from support.refactor_case import doubts, reasons, sure_edit
 
+from lsp_server.languages.registry import language_for
 from lsp_server.refactor.edit.file_edit import FileEdit
+from lsp_server.refactor.edit.rewrite import rewrite
+from lsp_server.refactor.learn.example import Example
+from lsp_server.refactor.learn.learn import learn
+from lsp_server.refactor.learn.notation import with_contexts
 
 SELF_RUST = """impl Tank {
     fn new() -> Tank { Tank { size: 1 } }
@@ -251,3 +256,46 @@ def test_what_statements_call_may_be_another_function_if_the_edit_hands_it_over(
     before, after = (wrap.format("", "", "f", one.format("2", "big")) for one in (body, new_body))
     text, edit = (wrap.format("", "", "g", one.format("4", "little")) for one in (body, new_body))
     assert sure_edit(language, text, (before, after)).applied(text) == edit
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text"),
+    [
+        (
+            "rust",
+            "type A = Box<Tank + 'static>;\n",
+            "type A = Box<Tank + Send + 'static>;\n",
+            "fn f() { g(Tank::size(a)); }\n",
+        ),
+        ("typescript", "let a: Tank = b;\n", "let a: Tank | Pool = b;\n", "let c = Tank.size(d);\n"),
+    ],
+)
+def test_several_types_are_no_operation_of_values(language: str, before: str, after: str, text: str) -> None:
+    known = language_for(language, "")
+    rules = with_contexts(learn([Example(before, after)], known), known)
+    assert rewrite(rules, "file", text, known).applied(text) == text
+
+
+def test_a_name_that_nothing_in_the_file_binds_may_be_known_in_the_module_of_the_example() -> None:
+    text = "mod one { fn a() { join_all(1); join_all(2); } }\nmod two { fn b() { join_all(3); } }\n"
+    done, edit = edited("rust", text, "join_all(", "join_all(tank, ")
+    assert done == text.replace("join_all(1", "join_all(tank, 1").replace("join_all(2", "join_all(tank, 2")
+    assert doubts(edit) == ["`tank`, which the edit uses, may be known in the example's module alone"]
+
+
+TYPED = {
+    "go": "package p\nfunc f(tank *Tank) { tank.send(1) }\nfunc g(t *Tank, pool *Pool) { t.send(2); pool.send(3) }\n",
+    "typescript": "function f(tank: Tank) { tank.send(1); }\nfunction g(t: Tank, p: Pool) { t.send(2); p.send(3); }\n",
+    "rust": "fn f(tank: &Tank) { tank.send(1); }\nfn g(t: &mut Tank, pool: &Pool) { t.send(2); pool.send(3); }\n",
+    "python": "def f(tank: Tank):\n    tank.send(1)\n\ndef g(t: Tank, pool: Pool):\n    t.send(2)\n    pool.send(3)\n",
+    "php": "<?php function f(Tank $tank) { $tank->send(1); }\n"
+    "function g(Tank $t, Pool $pool) { $t->send(2); $pool->send(3); }\n",
+    "java": "class A { void f(Tank tank) { tank.send(1); }\n void g(Tank t, Pool p) { t.send(2); p.send(3); } }\n",
+}
+
+
+@pytest.mark.parametrize("language", TYPED)
+def test_a_receiver_of_the_type_that_the_example_has_is_meant(language: str) -> None:
+    done, edit = edited(language, TYPED[language], "send(1", "post(1")
+    assert done == TYPED[language].replace("send(1", "post(1").replace("send(2", "post(2")
+    assert doubts(edit) == ["its receiver is another one than in the example, and may have another type"]

@@ -63,3 +63,14 @@ def test_what_java_has_itself_stays_where_java_ee_moved() -> None:
     moved = "import javax.inject.Inject;\nimport static javax.ws.rs.Stone.cut;\nimport javax.annotation.Priority;\n"
     stays = "import javax.sql.Row;\nimport javax.annotation.Nullable;\nimport javax.transaction.xa.Key;\n"
     assert sure_edit("java", moved + stays, example).applied(moved + stays) == moved.replace("javax", "jakarta") + stays
+
+
+def test_a_name_of_java_ee_in_code_says_as_much_as_an_import() -> None:
+    example = ("class A { javax.mail.Part a; }\n", "class A { jakarta.mail.Part a; }\n")
+    moved = (
+        "import javax.inject.Named;\nclass B<T extends javax.inject.Named> { Object a = javax.inject.Named.class; }\n"
+    )
+    stays = "class C { javax.sql.Row a; my.javax.inject.Named b; }\n"
+    assert sure_edit("java", moved + stays, example).applied(moved + stays) == (
+        moved.replace("javax", "jakarta") + stays
+    )

@@ -50,3 +50,12 @@ def test_a_type_that_gets_a_bound_stays_as_it_is_before_a_function() -> None:
     text = "fn g(a: Box<Tank + 'static>) { assert_eq!(Tank::size(&a), 0); }\n"
     edited = "fn g(a: Box<Tank + Send + 'static>) { assert_eq!(Tank::size(&a), 0); }\n"
     assert sure_edit("rust", text, example).applied(text) == edited
+
+
+def test_a_macro_that_gets_its_module_takes_what_it_took() -> None:
+    text = 'fn g() { debug!("{}", a.b()); warn!("{}", c); }\n'
+    done = sure_edit(
+        "rust", text, ('fn f() { debug!("{} {}", x.y(), 1); }\n', 'fn f() { log::debug!("{} {}", x.y(), 1); }\n')
+    )
+    assert done.applied(text) == text.replace("debug!", "log::debug!")
+    assert reasons(done) == ["wide: only that it is a macro that logs is as in the example"]

@@ -82,3 +82,31 @@ def test_all_fixtures_of_a_test_return_nothing() -> None:
     before = "<?php class A extends T { protected function setUp() { g(); } }"
     edited = text.replace("tearDown()", "tearDown(): void")
     assert sure_edit("php", text, (before, before.replace("setUp()", "setUp(): void"))).applied(text) == edited
+
+
+@pytest.mark.parametrize("macro", ["TANK_NULL", "Q_NULLPTR"])
+def test_a_macro_for_the_null_pointer_goes_but_where_the_preprocessor_asks_for_it(macro: str) -> None:
+    text = f"#define {macro} nullptr\n#ifdef {macro}\nvoid g() {{ if (a == {macro}) h({macro}); }}\n#endif\n"
+    example = (f"void f() {{ open(a, {macro}); }}\n", "void f() { open(a, nullptr); }\n")
+    done = sure_edit("cpp", text, example)
+    assert done.applied(text) == text.replace(f"== {macro}", "== nullptr").replace(f"h({macro}", "h(nullptr")
+    assert reasons(done) == ["the preprocessor asks for it here"] * 2
+
+
+def test_another_macro_is_meant_for_its_call_alone() -> None:
+    text = "void g() { if (a == TANK_FLAG) h(TANK_FLAG); }\n"
+    example = ("void f() { open(a, TANK_FLAG); }\n", "void f() { open(a, nullptr); }\n")
+    assert sure_edit("cpp", text, example).applied(text) == text
+
+
+@pytest.mark.parametrize("line", ["#if defined(__cplusplus)", "#ifdef __cplusplus", "#ifndef __cplusplus"])
+def test_a_file_that_c_reads_too_keeps_its_null_pointer(line: str) -> None:
+    example = ("void f() { open(a, NULL); }\n", "void f() { open(a, nullptr); }\n")
+    text = f"{line}\n#endif\nvoid g() {{ open(b, NULL); }}\n"
+    assert sure_edit("cpp", text, example).applied(text) == text
+
+
+def test_a_file_that_asks_for_the_version_of_cpp_is_none_of_c() -> None:
+    example = ("void f() { open(a, NULL); }\n", "void f() { open(a, nullptr); }\n")
+    text = "#if __cplusplus >= 201103L\n#endif\nvoid g() { open(b, NULL); }\n"
+    assert sure_edit("cpp", text, example).applied(text) == text.replace("NULL", "nullptr")
