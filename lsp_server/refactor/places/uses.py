@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from lsp_server.refactor.change.import_roots import SORT, roots
+from lsp_server.refactor.change.import_roots import MODULE, SORT, module_uses, roots
 from lsp_server.refactor.code.bindings import ImportPart, imports_of, origin, same_origin
 from lsp_server.refactor.code.declarations import (
     Declaration,
@@ -48,6 +48,8 @@ def uses_in(rule: Rule, syntax: Syntax, own: bool, path: str) -> list[Use]:
     assert rule.rename is not None
     if rule.rename.sort == SORT:
         return [Use(leaf, doubt, behind=rest) for leaf, doubt, rest in roots(rule.rename, syntax, path)]
+    if rule.rename.sort == MODULE:
+        return [Use(leaf, doubt) for leaf, doubt in module_uses(rule, syntax, own)]
     if rule.rename.qualifier:
         return _qualified_uses(rule, names_of(syntax), own)
     if own:
