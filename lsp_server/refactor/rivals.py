@@ -8,7 +8,7 @@ from contextlib import aclosing
 import attrs
 
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.change.import_roots import MODULE, SORT, externs
+from lsp_server.refactor.change.import_roots import SORT, externs
 from lsp_server.refactor.code.declarations import Declaration, is_prototype, names_of
 from lsp_server.refactor.code.syntax import parse
 from lsp_server.refactor.code.traits import traits_of
@@ -68,7 +68,7 @@ def with_rivals(rules: Sequence[RuleSet], targets: Sequence[Target], seconds: fl
 
 
 def _is_wanted(rule: Rule) -> bool:
-    return rule.rename is not None and rule.rename.sort not in ("import", MODULE) and not rule.rename.is_of_file
+    return rule.rename is not None and not rule.rename.is_found and not rule.rename.is_of_file
 
 
 def _settled(rule: Rule, declared: Sequence[Declaration], crates: Collection[str]) -> Rule:

@@ -17,7 +17,7 @@ from lsp_server.refactor.code.grammar import (
 from lsp_server.refactor.code.imports import Import, ImportEdit
 from lsp_server.refactor.code.syntax import Node, Syntax
 from lsp_server.refactor.code.traits import traits_of
-from lsp_server.refactor.edit.import_edits import used_names
+from lsp_server.refactor.code.used_names import used_names
 from lsp_server.refactor.edit.render import Place
 from lsp_server.refactor.places.drops import dropped_name
 from lsp_server.refactor.places.insertion_places import node_beside, unplaced

@@ -64,7 +64,7 @@ class Rename:
     `owner` and its `bases`, and `family` are the types of a workspace that have the same member, `rivals` those that
     declare another one, None if nobody looked. `clash` says why the new name is not free. `is_of_all` says that the
     example renamed two declarations alike, `is_key` that it renamed a key of a value. `qualifier` is what an imported
-    name got before it, if that is all.
+    name got before it, if that is all. `gone` is a name that went from an import of several.
     """
 
     sort: str
@@ -80,11 +80,17 @@ class Rename:
     is_of_all: bool = False
     is_key: bool = False
     qualifier: str = ""
+    gone: Import | None = None
 
     @property
     def qualifier_name(self) -> str:
         """The name that a file must know for the qualifier."""
         return re.split(r"\W", self.qualifier)[0]
+
+    @property
+    def is_found(self) -> bool:
+        """Whether its uses are found by the import that they are of, and not by what else has the name."""
+        return self.sort in ("import", "module") or self.gone is not None
 
     @property
     def is_of_file(self) -> bool:
