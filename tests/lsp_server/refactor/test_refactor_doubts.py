@@ -397,3 +397,18 @@ def test_a_name_that_loses_its_module_is_doubtful_in_another_file_wherever_it_is
     example = "import * as lib from 'lib';\nclass A { a: lib.Port<any>; }\n"
     edit = sure_edit("typescript", text, (example, example.replace("lib.Port", "Port")), paths=("a.ts", "b.ts"))
     assert doubts(edit) == ["`Port`, which the edit uses, may be known in the example's file alone"]
+
+
+EXPORTED = {
+    "go": ("package p\n\nfunc f(a A, pump P, music M) {{ {} }}\n", "a.Pump.Stop", "pump.Stop", "music.Stop"),
+    "csharp": ("class C {{ void F(A a, P pump, M music) {{ G({}); }} }}\n", "a.Pump.Stop", "pump.Stop", "music.Stop"),
+}
+
+
+@pytest.mark.parametrize("language", EXPORTED)
+def test_a_field_that_others_see_is_called_as_the_variable_is(language: str) -> None:
+    form, old, alike, other = EXPORTED[language]
+    example = (form.format(old), form.format(old.replace("Stop", "Halt()")))
+    for place, expected in ((alike, alike.replace("Stop", "Halt()")), (other, other)):
+        edit = sure_edit(language, form.format(place), example, paths=("p/a", "p/b"))
+        assert edit.applied(form.format(place)) == form.format(expected)
