@@ -27,7 +27,7 @@ from lsp_server.refactor.places.insertion_places import other_meaning
 from lsp_server.refactor.places.namesakes import called, is_in_class, namesake, other_generic, own_method
 from lsp_server.refactor.places.owners import other_owner
 from lsp_server.refactor.places.positions import PLAIN_KIND, is_redundant, other_position
-from lsp_server.refactor.places.surroundings import function_around
+from lsp_server.refactor.places.surroundings import COMPARED, function_around
 from lsp_server.refactor.rules.matching import Match
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, names_in, variables
 from lsp_server.refactor.rules.rule import Rule
@@ -47,6 +47,8 @@ _CONVERSION = re.compile(
 )
 _KEYWORD_LITERAL = frozenset({"none", "true", "false", "nil", "null", "undefined"})
 _OPTIONAL = frozenset({"?.", "?->", "?", "!", "!!", "&."})
+_COMPARE_ALL = frozenset({"python", "cpp", "csharp", "kotlin", "rust", "scala", "swift"})
+"""Languages where a type says what its values are equal to."""
 _OTHERS = frozenset({"vendor", "vendored", "third_party", "third-party", "node_modules", "bower_components"})
 _TYPE = re.compile(r"^(struct|class|enum|interface|trait|union|type)_(item|declaration|definition|specifier)$")
 
@@ -195,7 +197,8 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
         return f"nothing in it uses `{min(added)}`, which the edit adds"
     if _is_of_alias(rule) and scopes.binding("Result", match.nodes[0]) == UNKNOWN:
         return "`Result` is the one of all files here, and another in the example's"
-    if isinstance(rule.template[0] if len(rule.template) == 1 else None, Hole) and is_call(match.nodes[0]):
+    is_value = isinstance(rule.template[0] if len(rule.template) == 1 else None, Hole) and is_call(match.nodes[0])
+    if is_value and not (rule.uses == {COMPARED} and rule.language in _COMPARE_ALL):
         return "what uses the value is another code than in the example"
     if len(rule.pattern) == len(rule.template) == 1 and _is_modified_type(rule.pattern[0], rule.template[0]):
         return "another file declares another type of this name"
