@@ -103,7 +103,9 @@ def _macros(root: Node) -> Iterator[str]:
 
 def _searched(rules: RuleSet) -> list[Rule]:
     """Return the rules whose old code is looked for: another local of a name that a local had is none of them."""
-    return [rule for rule in rules.rules if rule.rename is None or rule.rename.sort != "local"]
+    return [
+        rule for rule in rules.rules if rule.rename is None or not (rule.rename.sort == "local" or rule.rename.gone)
+    ]
 
 
 def _callee(side: Sequence[Item]) -> list[str]:

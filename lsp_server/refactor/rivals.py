@@ -69,7 +69,7 @@ def with_rivals(rules: Sequence[RuleSet], targets: Sequence[Target], seconds: fl
 
 
 def _is_wanted(rule: Rule) -> bool:
-    return rule.rename is not None and rule.rename.sort != "import" and not rule.rename.is_of_file
+    return rule.rename is not None and not rule.rename.is_found and not rule.rename.is_of_file
 
 
 def _settled(rule: Rule, declared: Sequence[Declaration], crates: Collection[str]) -> Rule:

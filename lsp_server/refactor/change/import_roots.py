@@ -2,20 +2,26 @@
 
 `use process::Child` became `use crate::process::Child`: before the edition of 2018 each crate of Rust declared the
 others that it uses (`extern crate log;`), so all else that its imports begin with is its own. `import javax.mail.Part`
-became `import jakarta.mail.Part`: so did all packages of Java EE, and none of Java itself.
+became `import jakarta.mail.Part`: so did all packages of Java EE, and none of Java itself. `import old` of
+Python became `import new` in a file that names `old`: so do all imports of it, and all code that names it.
 """
 
 import itertools
 import re
 from collections.abc import Collection, Iterator
 
-from lsp_server.refactor.code.bindings import import_statements
+from lsp_server.refactor.code.bindings import UNKNOWN, Binding, Scopes, binds, import_statements, imports_of
+from lsp_server.refactor.code.declarations import is_member, names_of
+from lsp_server.refactor.code.grammar import is_import, is_name, is_string_content
+from lsp_server.refactor.code.imports import Import
 from lsp_server.refactor.code.syntax import Node, Syntax
 from lsp_server.refactor.rules.pattern import Leaf
 from lsp_server.refactor.rules.rule import Rename, Rule
 
 SORT = "root"
 """The `sort` of these rules' Rename, whose `rivals` are the other crates that a folder knows."""
+MODULE = "module"
+"""The `sort` of the Rename of a module of Python."""
 _OWN, _FIRST = "crate", ["crate", "::"]
 _BROUGHT = frozenset({"alloc", "core", "proc_macro", "std", "test"})
 _EXTERN = re.compile(r"^[ \t]*((?:#\[[^\]\n]*\][ \t]*)*)(?:pub )?extern crate (\w+)(?: as (\w+))?", re.M)
@@ -80,6 +86,41 @@ def roots(rename: Rename, syntax: Syntax, path: str) -> Iterator[tuple[Node, str
             continue
         if language == "rust" and first.text not in known and not _names_others(statement, others):
             yield first, doubt, first.text
+
+
+def is_other_module(old: Import, new: Import, before: Syntax) -> bool:
+    """Return whether an import of Python became that of another module, whose name the file uses."""
+    is_plain = all(one.kind == "python" and one.source.isidentifier() and one == Import(one.source, kind="python")
+                   for one in (old, new))  # fmt: skip
+    used = (leaf for leaf in before.root.leaves() if leaf.text == old.source and is_name(leaf))
+    return is_plain and any(not any(map(is_import, leaf.ancestors())) and not is_member(leaf) for leaf in used)
+
+
+def module_uses(rule: Rule, syntax: Syntax, own: bool) -> Iterator[tuple[Node, str]]:
+    """Yield the names of a module of Python that became another one, each with its doubt.
+
+    `own` says that the file is the example, whose import has the new name already.
+    """
+    old, new = rule.words
+    table = imports_of(syntax)
+    scopes = Scopes(syntax, table)
+    part = next((one.source for one in table.all if one.source.startswith(f"{old}.")), "")
+    of_part = f"`{part}` may be no module of `{new}`" if part else ""
+    has_part = any(one == Import(part, kind="python") for one in table.all)
+    for leaf in names_of(syntax).leaves(old):
+        above, here = leaf.parent, scopes.binding(old, leaf)
+        is_taken = scopes.binding(new, leaf).kind not in ("unknown", "import")
+        doubt = f"`{new}` is something else here" if is_taken else of_part if has_part else ""
+        statement = next(filter(is_import, leaf.ancestors()), None)
+        if statement is not None and above is not None:
+            is_module = above.field == "module_name" or statement.kind == "import_statement"
+            if is_module and above.kind == "dotted_name" and leaf.index == 0:
+                is_plain = statement.kind == "import_statement" and len(above.children) == 1
+                yield leaf, of_part if len(above.children) > 1 else doubt if is_plain else ""
+            continue
+        is_use = not (is_member(leaf) or is_string_content(leaf) or binds(leaf, syntax.root))
+        if is_use and (here == Binding("import", old) or (own and here == UNKNOWN)):
+            yield leaf, doubt
 
 
 def externs(path: str, text: str, language: str) -> Iterator[str]:

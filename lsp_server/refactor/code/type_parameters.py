@@ -13,8 +13,8 @@ _MOST_BEFORE = 8
 def generic_around(name: str, node: Node) -> Node | None:
     """Return the innermost declaration around a node that has a type parameter of a name; None if none has."""
     for above in node.ancestors():
-        if above.kind == "generic_type":
-            continue  # Python's `list[T]` has no parameters, but arguments
+        if above.kind == "generic_type" or TYPE_PARAMETERS.search(above.kind):
+            continue  # Python's `list[T]` has arguments, and one parameter has the names of its bounds
         for child in above.children[:_MOST_BEFORE]:
             if TYPE_PARAMETERS.search(child.kind) and any(_name(part) == name for part in child.parts):
                 return above

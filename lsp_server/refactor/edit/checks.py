@@ -1,5 +1,6 @@
 """Why a place that fits a pattern must not be edited."""
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 
 import attrs
@@ -17,7 +18,7 @@ from lsp_server.refactor.code.grammar import (
 from lsp_server.refactor.code.imports import Import, ImportEdit
 from lsp_server.refactor.code.syntax import Node, Syntax
 from lsp_server.refactor.code.traits import traits_of
-from lsp_server.refactor.edit.import_edits import used_names
+from lsp_server.refactor.code.used_names import used_names
 from lsp_server.refactor.edit.render import Place
 from lsp_server.refactor.places.drops import dropped_name
 from lsp_server.refactor.places.insertion_places import node_beside, unplaced
@@ -30,6 +31,8 @@ from lsp_server.refactor.rules.pattern import Branch, Hole, Item, Leaf, Pattern,
 from lsp_server.refactor.rules.rule import Name, Rule
 from lsp_server.refactor.rules.values import lost
 
+_REQUIRE = re.compile(rb"= require\(['\"]")
+"""A script with these can have no other imports."""
 _MARKUP = frozenset({"jsx_text", "jsx_expression"})
 
 
@@ -116,8 +119,11 @@ def _taken_name(rule: Rule, node: Node, scopes: Scopes, added: Sequence[Import])
     """Return a reason if a name that the edit imports is something else at the place."""
     new = names_in(rule.template)
     for one in rule.needed:
-        if scopes.binding(one.bound, node).kind in ("parameter", "local"):
+        here = scopes.binding(one.bound, node)
+        if here.kind in ("parameter", "local"):
             return f"`{one.bound}`, which the edit uses, is something else here"
+        if here == UNKNOWN and not scopes.has_imports and _REQUIRE.search(scopes.syntax.data):
+            return f"`{one.bound}`, which the edit uses, is not known here"
     for one in added:
         here = scopes.binding(one.bound, node)
         is_other = here.kind in ("parameter", "local", "global")

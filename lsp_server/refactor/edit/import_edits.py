@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from lsp_server.refactor.code.bindings import ImportPart, ImportTable, Scopes, binds, imports_of
-from lsp_server.refactor.code.grammar import is_fixed_name, is_import, is_name
+from lsp_server.refactor.code.bindings import ImportPart, ImportTable, Scopes, imports_of
 from lsp_server.refactor.code.imports import Import, ImportEdit
 from lsp_server.refactor.code.syntax import Node, Syntax
 from lsp_server.refactor.code.traits import traits_of
+from lsp_server.refactor.code.used_names import used_names
 from lsp_server.refactor.edit.layout import ByteEdit, deleted_line
 
 
@@ -29,20 +29,11 @@ def import_edits(wanted: ImportEdit, before: Syntax, after: Syntax, newline: str
     return _Editor(before, table, newline, dict([*follows, *wanted.replaced])).edits(gone, new)
 
 
-def used_names(root: Node, scopes: Scopes) -> set[str]:
-    """Return the names that a file uses as what an import brought."""
-    used: set[str] = set()
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if is_import(node):
-            continue
-        waiting.extend(node.children)
-        if node.children or not node.named or is_fixed_name(node) or binds(node, root):
-            continue
-        if not is_name(node) or scopes.binding(node.text, node).kind in ("import", "unknown"):
-            used.add(node.text.strip("\"'"))
-    return used
+def edits_without(names: Sequence[Node], syntax: Syntax, newline: str) -> list[ByteEdit]:
+    """Return edits that take imported names away, which are the nodes of their imports."""
+    table = imports_of(syntax)
+    gone = [part for part in table.parts if any(part.node is one for one in names)]
+    return _Editor(syntax, table, newline, {}).edits(gone, []) if gone else []
 
 
 class _Editor:

@@ -16,7 +16,7 @@ from lsp_server.refactor.code.syntax import PARSE_SECONDS, Syntax, indent_unit, 
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.edit.checks import Done, done_spans, is_same_thing, unbound_beside, why_not
 from lsp_server.refactor.edit.file_edit import Doubt, FileEdit, Omission, Span, digest_of, is_sound, sound_parts
-from lsp_server.refactor.edit.import_edits import import_edits
+from lsp_server.refactor.edit.import_edits import edits_without, import_edits
 from lsp_server.refactor.edit.layout import (
     ByteEdit,
     Output,
@@ -272,6 +272,8 @@ class _Rewriting:
 
     def _edits(self, places: Sequence[Place]) -> list[ByteEdit]:
         """Return the edits of places. A place that cannot be rendered is left out, and places inside of it are not."""
+        gone = [place for place in places if place.rule.rename is not None and place.rule.rename.gone is not None]
+        places = [place for place in places if place not in gone]
         inner: dict[int, list[Place]] = {}
         tops: list[Place] = []
         stack: list[Place] = []
@@ -289,6 +291,7 @@ class _Rewriting:
         edits = realigned(edits, self._syntax, shapes)
         ends = {end for place in places if (end := ending_edit(place.rule, place.match.nodes[0], self._syntax))}
         apart = [end for end in ends if all(end.end < one.start or one.end <= end.start for one in edits)]
+        apart += edits_without([place.match.nodes[0] for place in gone], self._syntax, self._source.newline)
         return sorted([*edits, *apart], key=lambda one: (one.start, one.end))
 
     def _edits_of(self, place: Place, file: File) -> list[ByteEdit]:

@@ -1,5 +1,6 @@
 """Rules from an example in which only imports changed: a module moved, or an import goes."""
 
+import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
 
@@ -9,10 +10,11 @@ from lsp_server.refactor.change.generalise import Side
 from lsp_server.refactor.change.import_roots import root_rule
 from lsp_server.refactor.code.bindings import import_statements, imports_of, is_relative_import
 from lsp_server.refactor.code.grammar import is_name
+from lsp_server.refactor.code.imports import Import
 from lsp_server.refactor.code.syntax import Node, Syntax, same
 from lsp_server.refactor.learn.wide import sure_and_wide
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest
-from lsp_server.refactor.rules.rule import ImportSort, Rule
+from lsp_server.refactor.rules.rule import ImportSort, Rename, Rule
 
 _LISTS = frozenset({"import_clause", "use_list", "namespace_use_group", "namespace_selectors"})
 
@@ -37,6 +39,11 @@ def import_rules(before: Syntax, after: Syntax, gone: Collection[str], path: str
             continue
         if second is None:
             sure.append(Rule(before.language.id, (_Reader(before, varying=()).read(first),), (), imports="removal"))
+        elif gone_names := _gone(first, second, before, after):
+            digest = hashlib.sha256(after.data).hexdigest()
+            for what in gone_names:
+                sides = (Leaf("identifier", what.bound, named=True),), (Leaf("identifier", "", named=True),)
+                sure.append(Rule(before.language.id, *sides, rename=Rename("import", digest, 0, gone=what)))
         else:
             one, wider = _statement_rules(first, second, before, after, path)
             own = root_rule(first, second, before.language.id, path)
@@ -112,6 +119,15 @@ def _statement_rules(old: Node, new: Node, before: Syntax, after: Syntax, path: 
         sort = "package"
         return rules([*names, source], [*others, target]), []
     return rules(names, others), rules([*names, source], [*others, target], _reason(old, [*names, source]))
+
+
+def _gone(old: Node, new: Node, before: Syntax, after: Syntax) -> list[Import]:
+    """Return the names that went from an import which keeps others; none if it changed otherwise."""
+    was, stays = (
+        [part.what for part in imports_of(syntax).parts if part.statement is node]
+        for node, syntax in ((old, before), (new, after))
+    )
+    return [one for one in was if one not in stays] if stays and all(one in was for one in stays) else []
 
 
 def _has(statement: Node, word: str) -> bool:

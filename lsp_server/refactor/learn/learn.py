@@ -29,7 +29,7 @@ from lsp_server.refactor.edit.layout import changed_ending
 from lsp_server.refactor.learn.example import Example, NoRule, parsed
 from lsp_server.refactor.learn.import_rules import ImportRules, import_rules, joined_rules
 from lsp_server.refactor.learn.insertions import Insertion, insertion_of
-from lsp_server.refactor.learn.learned import Learned, put
+from lsp_server.refactor.learn.learned import Learned, put, swapped
 from lsp_server.refactor.learn.renames import Renames, import_renames, qualified, renames_of
 from lsp_server.refactor.learn.wide import covers, sure_and_wide, widest
 from lsp_server.refactor.places.doubts import (
@@ -199,6 +199,7 @@ def learned_set(lessons: Sequence[Lesson], language: Language, reasons: Sequence
             raise NoRule("no rule: only imports changed; change a place that uses them too")
         reason = said[0] if said else "both sides of the example are equal"
         raise NoRule(f"no rule: {reason}; give an example of a changed call, expression or statement")
+    learned = [*learned, *(attrs.evolve(one, rule=rule, wide=None) for one in learned for rule in swapped(one.rule))]
     covered = [one for one in learned if one.wide is not None and covers(one.wide, one.rule)]
     rules = with_followers((*(one.rule for one in learned if one not in covered), *sure, *renames))
     return RuleSet(language.id, rules, imports, tuple(dict.fromkeys(said)), tuple(one.own for one in lessons), wide)

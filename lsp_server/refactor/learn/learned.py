@@ -1,18 +1,24 @@
 """The rule of one change of an example, and how a change that is alike widens it."""
 
 import functools
+import itertools
+import re
 from collections.abc import Sequence
 
 import attrs
 
 from lsp_server.refactor.change.difference import Sort
+from lsp_server.refactor.code.grammar import is_list_kind
 from lsp_server.refactor.code.syntax import Node
 from lsp_server.refactor.learn.insertions import united, with_sides
 from lsp_server.refactor.learn.wide import home_of
 from lsp_server.refactor.rules.matching import match_at
-from lsp_server.refactor.rules.pattern import Leaf, Limit, Pattern, Rest, items
+from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Limit, Pattern, Rest, items
 from lsp_server.refactor.rules.rule import Need, Rule, Seen
 from lsp_server.refactor.rules.values import joined, seen_of
+
+_EQUAL = re.compile(r"(assert_?)?(are_?|is_?)?(not_?)?((deep|strict)_?)*(equals?|same|eq)", re.IGNORECASE)
+"""The names of functions that say whether two values are equal."""
 
 
 @attrs.frozen(eq=False)
@@ -77,6 +83,58 @@ def put(learned: list[Learned], new: Learned) -> None:
             learned[index] = Learned(rule, old.sort, nodes, wide=old.wide, examples=old.examples + new.examples)
             return
     learned.append(new)
+
+
+def swapped(rule: Rule) -> list[Rule]:
+    """Return the rule with what a function compares in the other order, if one is a value and the other varies.
+
+    `Equal(t, $X, false)` says what `Equal(t, false, $X)` does.
+    """
+    is_one = len(rule.pattern) == 1 and not rule.repeats and rule.rename is None
+    found = _swapped(rule.pattern[0], rule.language) if is_one else None
+    return [attrs.evolve(rule, pattern=(found,))] if found is not None and (found,) != rule.template else []
+
+
+def _swapped(pattern: Pattern, language: str) -> Branch | None:
+    """Return a pattern with what its first comparison compares in the other order; None if it has no such one."""
+    if not isinstance(pattern, Branch):
+        return None
+    children = list(pattern.children)
+    named = [item.text for item in items(children[:-1]) if isinstance(item, Leaf) and item.named]
+    last = children[-1]
+    if named and _EQUAL.fullmatch(named[-1]) and isinstance(last, Branch) and is_list_kind(last.kind):
+        turned = _turned(last, language)
+        return attrs.evolve(pattern, children=(*children[:-1], turned)) if turned is not None else None
+    for at, child in enumerate(children):
+        if (inner := _swapped(child, language)) is not None:
+            return attrs.evolve(pattern, children=(*children[:at], inner, *children[at + 1 :]))
+    return None
+
+
+def _turned(pattern: Branch, language: str) -> Branch | None:
+    """Return a list of arguments with its first variable and the value beside it in the other order.
+
+    None if it has no such two. The first argument of three in Go is that of the test, `t`.
+    """
+    children = list(pattern.children)
+    values = [at for at, one in enumerate(children) if not isinstance(one, Leaf) or one.named]
+    for one, other in itertools.pairwise(values[language == "go" and len(values) > 2 :]):
+        inside = [[*items((children[at],))] for at in (one, other)]
+        varies = [len(some) == 1 and isinstance(some[0], Hole | Rest) for some in inside]
+        stays = [all(isinstance(item, Leaf) for item in some) for some in inside]
+        if sorted(varies) == sorted(stays) == [False, True]:
+            gaps = [next(items((children[at],))).gap for at in (one, other)]
+            first, second = _after(children[other], gaps[0]), _after(children[one], gaps[1])
+            children[one], children[other] = first, second
+            return attrs.evolve(pattern, children=tuple(children))
+    return None
+
+
+def _after(pattern: Pattern, gap: str) -> Pattern:
+    """Return a pattern with another gap before it."""
+    if isinstance(pattern, Branch):
+        return attrs.evolve(pattern, children=(_after(pattern.children[0], gap), *pattern.children[1:]))
+    return attrs.evolve(pattern, gap=gap)
 
 
 def _both(old: Rule, new: Rule) -> Rule:

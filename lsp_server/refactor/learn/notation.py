@@ -163,7 +163,8 @@ def code(patterns: Sequence[Pattern]) -> str:
 
 def described(rule: Rule) -> str:
     """Return a rule as one line: what becomes what."""
-    return f"{_shortened(code(rule.pattern))} → {_shortened(code(rule.template)) or 'nothing'}"
+    head = "import of " if rule.rename is not None and rule.rename.gone is not None else ""
+    return f"{head}{_shortened(code(rule.pattern))} → {_shortened(code(rule.template)) or 'nothing'}"
 
 
 def _shortened(text: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import attrs
 
 from lsp_server.refactor.change.difference import Change
+from lsp_server.refactor.change.import_roots import MODULE, is_other_module
 from lsp_server.refactor.code.bindings import imports_of, origin
 from lsp_server.refactor.code.declarations import Declaration, Names, is_class, is_member, names_of
 from lsp_server.refactor.code.grammar import SELF, is_name, is_string_content
@@ -79,6 +80,12 @@ def import_renames(
     rules = dict[tuple[str, str], Rule]()
     imports: list[tuple[Import, Import]] = []
     for old, new in pairs:
+        if is_other_module(old, new, before):
+            digest = hashlib.sha256(after.data).hexdigest()
+            pattern, template = (Leaf("identifier", one.source, named=True) for one in (old, new))
+            rule = Rule(before.language.id, (pattern,), (template,), path=path, rename=Rename(MODULE, digest, 0))
+            rules[old.bound, new.bound] = rule
+            imports.append((old, new))
         if not _is_rename(old, new):
             continue
         one, other = _import(old, names_of(before)), _import(new, names_of(after))

@@ -34,7 +34,7 @@ from lsp_server.refactor.places.parameters import (
 )
 from lsp_server.refactor.places.positions import PLAIN_KIND, has_role, is_redundant, other_position
 from lsp_server.refactor.places.receivers import has_called, receiver_types, receivers_of
-from lsp_server.refactor.places.surroundings import function_around
+from lsp_server.refactor.places.surroundings import COMPARED, function_around
 from lsp_server.refactor.rules.matching import Match
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, names_in
 from lsp_server.refactor.rules.rule import Rule
@@ -54,6 +54,8 @@ _CONVERSION = re.compile(
 )
 _KEYWORD_LITERAL = frozenset({"none", "true", "false", "nil", "null", "undefined"})
 _OPTIONAL = frozenset({"?.", "?->", "?", "!", "!!", "&."})
+_COMPARE_ALL = frozenset({"python", "cpp", "csharp", "kotlin", "rust", "scala", "swift"})
+"""Languages where a type says what its values are equal to."""
 _OTHERS = frozenset({"vendor", "vendored", "third_party", "third-party", "node_modules", "bower_components"})
 _TYPE = re.compile(r"^(struct|class|enum|interface|trait|union|type)_(item|declaration|definition|specifier)$")
 
@@ -202,8 +204,9 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
         return f"nothing in it uses `{min(added)}`, which the edit adds"
     if _is_of_alias(rule) and scopes.binding("Result", match.nodes[0]) == UNKNOWN:
         return "`Result` is the one of all files here, and another in the example's"
-    is_inside = isinstance(rule.template[0] if len(rule.template) == 1 else None, Hole) and is_call(match.nodes[0])
-    if is_inside and not has_called(rule, match):
+    is_value = isinstance(rule.template[0] if len(rule.template) == 1 else None, Hole) and is_call(match.nodes[0])
+    is_compared = rule.uses == {COMPARED} and rule.language in _COMPARE_ALL
+    if is_value and not is_compared and not has_called(rule, match):
         return "what uses the value is another code than in the example"
     if len(rule.pattern) == len(rule.template) == 1 and _is_modified_type(rule.pattern[0], rule.template[0]):
         return "another file declares another type of this name"

@@ -13,6 +13,7 @@ from lsp_server.refactor.rules.matching import Match
 from lsp_server.refactor.rules.pattern import Leaf, names_in
 from lsp_server.refactor.rules.rule import Rule
 
+_WITH_EXPORTED = frozenset({"selector_expression", "member_access_expression"})
 _STEP = re.compile(r"[\w-]+")
 _SUFFIXES = frozenset({"js", "mjs", "cjs", "jsx", "ts", "tsx"})
 
@@ -110,6 +111,9 @@ def own_method(rule: Rule, match: Match) -> str:
 def called(receiver: Node) -> str:
     """Return what a receiver is called: `sock` for `self.sock`, `get()` for `a.get(1)`."""
     callee = callee_of(receiver) if is_call(receiver) else None
-    names = [leaf.text for leaf in (callee if callee is not None else receiver).leaves() if leaf.named]
-    # `sock2` is what `sock` is, once more.
-    return (names[-1].rstrip("0123456789") if names else receiver.text) + ("()" if callee is not None else "")
+    whole = callee if callee is not None else receiver
+    names = [leaf.text for leaf in whole.leaves() if leaf.named]
+    # `sock2` is what `sock` is, once more, and a field that others see is called `Sock` in Go and C#.
+    name = names[-1].rstrip("0123456789") if names else receiver.text
+    name = name[:1].lower() + name[1:] if whole.kind in _WITH_EXPORTED else name
+    return name + ("()" if callee is not None else "")

@@ -30,7 +30,8 @@ _CLASS = re.compile(r"^(class_definition|class_declaration|class|class_body|stru
 _LOOP = re.compile(r"^(for|while|do|loop|enhanced_for|repeat|foreach)(_\w+)?$|^(for|while|do|loop)_")
 _NOTHING = (("None",), ("void",), ("never",), ("NoReturn",), ("unit",), ())
 _MAY_BE_NIL = re.compile(r"^(\*|\[ \]|map|func|chan|interface|error$|any$)")
-_VALUE_USES = frozenset({"text", "formatted", "operand", "receiver", "value"})
+COMPARED = "compared"
+_VALUE_USES = frozenset({"text", "formatted", "operand", COMPARED, "receiver", "value"})
 _TARGETS = re.compile(r"^(array|object|pair|rest)_pattern$|^(list|tuple)_pattern$")
 _LOOPS_OVER = frozenset({"for_in_statement", "for_statement", "range_clause"})
 _UNKNOWN = ("?",)
@@ -91,7 +92,10 @@ def use_of(node: Node) -> str:
 
 
 def value_use_of(node: Node) -> str:
-    """Return what a value is for: a part of a "text", "formatted" there, an "operand", a "receiver", or any "value"."""
+    """Return what a value is for: a part of a "text", "formatted" there, an "operand", a "receiver", or any "value".
+
+    An operand may be COMPARED by the type that it is of.
+    """
     parent = node.parent
     if parent is None:
         return "value"
@@ -100,6 +104,8 @@ def value_use_of(node: Node) -> str:
         return "text" if is_plain else "formatted"
     if receiver_of(parent) is node or (parent.kind.startswith(("subscript", "index")) and parent.children[0] is node):
         return "receiver"
+    if parent.kind.startswith(("binary", "comparison", "equality")) and parent.children[1].text in ("==", "!="):
+        return COMPARED
     is_operator = parent.kind.startswith(("binary", "unary", "comparison")) or "augmented" in parent.kind
     return "operand" if is_operator else "value"
 
@@ -128,13 +134,14 @@ def uses_of(old: Sequence[Node], new: Sequence[Node], pattern: Sequence[Pattern]
 def other_use(uses: frozenset[str], node: Node) -> str | None:
     """Return a reason if a place is used otherwise than the example."""
     here = value_use_of(node) if uses & _VALUE_USES else use_of(node)
-    if not uses or here in uses:
+    if not uses or here in uses or (here == COMPARED and "operand" in uses):
         return None
     said = {"assigned": "assigned to", "updated": "updated", "": "read"}
     said |= {
         "text": "a part of a string",
         "formatted": "formatted",
         "operand": "an operand",
+        COMPARED: "compared",
         "receiver": "a receiver",
         "value": "a value",
     }

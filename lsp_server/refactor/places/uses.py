@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from lsp_server.refactor.change.import_roots import SORT, roots
-from lsp_server.refactor.code.bindings import ImportPart, imports_of, origin, same_origin
+from lsp_server.refactor.change.import_roots import MODULE, SORT, module_uses, roots
+from lsp_server.refactor.code.bindings import ImportPart, Scopes, imports_of, origin, same_origin
 from lsp_server.refactor.code.declarations import (
     Declaration,
     Names,
@@ -21,6 +21,7 @@ from lsp_server.refactor.code.declarations import (
 from lsp_server.refactor.code.grammar import SELF, callee_of, is_call, is_import, is_string_content
 from lsp_server.refactor.code.imports import Import
 from lsp_server.refactor.code.syntax import Node, Syntax, parse
+from lsp_server.refactor.code.used_names import used_names
 from lsp_server.refactor.places.members import Members, is_shorthand, member_of_keys, rivalry
 from lsp_server.refactor.rules.pattern import Leaf
 from lsp_server.refactor.rules.rule import Rule
@@ -48,6 +49,10 @@ def uses_in(rule: Rule, syntax: Syntax, own: bool, path: str) -> list[Use]:
     assert rule.rename is not None
     if rule.rename.sort == SORT:
         return [Use(leaf, doubt, behind=rest) for leaf, doubt, rest in roots(rule.rename, syntax, path)]
+    if rule.rename.gone is not None:
+        return [Use(node, doubt) for node, doubt in _unused(rule.rename.gone.seen_from(rule.path, path), syntax, path)]
+    if rule.rename.sort == MODULE:
+        return [Use(leaf, doubt) for leaf, doubt in module_uses(rule, syntax, own)]
     if rule.rename.qualifier:
         return _qualified_uses(rule, names_of(syntax), own)
     if own:
@@ -62,6 +67,14 @@ def uses_in(rule: Rule, syntax: Syntax, own: bool, path: str) -> list[Use]:
     if same:
         return list(Uses(rule, names, same[0]).all())
     return _uses_in_module(rule, names) if _is_imported_from(rule, path) else []
+
+
+def _unused(gone: Import, syntax: Syntax, path: str) -> Iterator[tuple[Node, str]]:
+    """Yield the imports of a name that nothing in a file uses, each with its doubt."""
+    parts = [part for part in imports_of(syntax).parts if part.what == gone]
+    used = used_names(syntax.root, Scopes(syntax, imports_of(syntax))) if parts else set[str]()
+    doubt = "others may import it from here" if posixpath.basename(path) == "__init__.py" else ""
+    yield from ((part.node, doubt) for part in parts if gone.bound not in used)
 
 
 def of_module(rule: Rule, syntax: Syntax) -> list[Rule]:

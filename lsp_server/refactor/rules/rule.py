@@ -59,12 +59,12 @@ class Rename:
     """The declaration whose name an example changed; see renames.py.
 
     `sort` is "local", "member", "global", "fixture", "import", "file" for a global that no other file can use, or
-    "root", see import_roots.py. `digest` names the example's text and `start` the byte of the new name in it, as in
-    Own; `module` is what others import the file as. An import has its origin as the `owner`. A member has an `owner`
-    and its `bases`, and `family` are the types of a workspace that have the same member, `rivals` those that declare
-    another one, None if nobody looked. `clash` says why the new name is not free. `is_of_all` says that the example
-    renamed two declarations alike, `is_key` that it renamed a key of a value. `qualifier` is what an imported name got
-    before it, if that is all.
+    "root" or "module", see import_roots.py. `digest` names the example's text and `start` the byte of the new name in
+    it, as in Own; `module` is what others import the file as. An import has its origin as the `owner`. A member has an
+    `owner` and its `bases`, and `family` are the types of a workspace that have the same member, `rivals` those that
+    declare another one, None if nobody looked. `clash` says why the new name is not free. `is_of_all` says that the
+    example renamed two declarations alike, `is_key` that it renamed a key of a value. `qualifier` is what an imported
+    name got before it, if that is all. `gone` is a name that went from an import of several.
     """
 
     sort: str
@@ -80,11 +80,17 @@ class Rename:
     is_of_all: bool = False
     is_key: bool = False
     qualifier: str = ""
+    gone: Import | None = None
 
     @property
     def qualifier_name(self) -> str:
         """The name that a file must know for the qualifier."""
         return re.split(r"\W", self.qualifier)[0]
+
+    @property
+    def is_found(self) -> bool:
+        """Whether its uses are found by the import that they are of, and not by what else has the name."""
+        return self.sort in ("import", "module") or self.gone is not None
 
     @property
     def is_of_file(self) -> bool:

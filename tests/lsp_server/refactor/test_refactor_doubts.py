@@ -430,3 +430,18 @@ def test_a_place_that_uses_such_a_name_is_left_out(language: str) -> None:
     edit = sure_edit(language, text, (before, after))
     assert edit.applied(text) == text
     assert reasons(edit) == ["`z`, which the edit binds, is used here"]
+
+
+EXPORTED = {
+    "go": ("package p\n\nfunc f(a A, pump P, music M) {{ {} }}\n", "a.Pump.Stop", "pump.Stop", "music.Stop"),
+    "csharp": ("class C {{ void F(A a, P pump, M music) {{ G({}); }} }}\n", "a.Pump.Stop", "pump.Stop", "music.Stop"),
+}
+
+
+@pytest.mark.parametrize("language", EXPORTED)
+def test_a_field_that_others_see_is_called_as_the_variable_is(language: str) -> None:
+    form, old, alike, other = EXPORTED[language]
+    example = (form.format(old), form.format(old.replace("Stop", "Halt()")))
+    for place, expected in ((alike, alike.replace("Stop", "Halt()")), (other, other)):
+        edit = sure_edit(language, form.format(place), example, paths=("p/a", "p/b"))
+        assert edit.applied(form.format(place)) == form.format(expected)

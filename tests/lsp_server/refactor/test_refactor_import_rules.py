@@ -281,3 +281,35 @@ def test_a_use_that_the_user_renamed_with_its_import_leaves_the_rename_one(
     edit = sure_edit(language, after, (before, after))
     assert edit.applied(after) == re.sub(r"\b[oO]ld\b", new, before)
     assert rules_of(language, (before, after)) == [f"{'Old' if new == 'New' else 'old'} → {new}"]
+
+
+SEVERAL = {
+    "python": ("from lib import {}\n\nb(c)\n", "from lib import (\n    a,\n    b,\n)\n\nb()\n", "    a,\n"),
+    "javascript": ("import {{ {} }} from 'lib';\n\nb(c);\n", "import { b, a } from 'lib';\n\nb();\n", ", a"),
+    "typescript": ("import {{ {} }} from 'lib';\n\nb(c);\n", "import { a, b } from 'lib';\n\nlet x: b;\n", "a, "),
+}
+
+
+@pytest.mark.parametrize("language", SEVERAL)
+def test_a_name_that_went_from_an_import_goes_where_nothing_uses_it(language: str) -> None:
+    form, text, gone = SEVERAL[language]
+    example = form.format("a, b, c"), form.format("b, c")
+    assert rules_of(language, example) == ["import of a → nothing"]
+    assert sure_edit(language, text, example).applied(text) == text.replace(gone, "", 1)
+    used = f"{text}a()\n"
+    assert sure_edit(language, used, example).applied(used) == used
+    other = text.replace("lib", "other")
+    assert sure_edit(language, other, example).applied(other) == other
+
+
+def test_the_last_name_of_an_import_takes_it_along() -> None:
+    form, *_ = SEVERAL["typescript"]
+    edit = sure_edit("typescript", "import { a } from 'lib';\nb();\n", (form.format("a, b, c"), form.format("b, c")))
+    assert edit.applied("import { a } from 'lib';\nb();\n") == "b();\n"
+
+
+def test_a_package_of_python_may_hand_a_name_on_that_it_does_not_use() -> None:
+    form, text, _ = SEVERAL["python"]
+    edit = sure_edit("python", text, (form.format("a, b, c"), form.format("b, c")), paths=("p/a.py", "p/__init__.py"))
+    assert edit.applied(text) == text
+    assert doubts(edit) == ["others may import it from here"]

@@ -156,3 +156,10 @@ def test_a_parameter_with_the_name_of_an_import_that_the_edit_uses_hides_it() ->
     edit = sure_edit("python", "def f(twice):\n    run(b)\n", example)
     assert not edit.edits
     assert reasons(edit) == ["`twice`, which the edit uses, is something else here"]
+
+
+def test_a_script_that_requires_its_modules_gets_no_import() -> None:
+    head, text = "import { twice } from 'lib';\n", "const lib = require('lib');\nrun(lib);\n"
+    edit = sure_edit("javascript", text, (f"{head}run(a);\n", f"{head}run(twice(a));\n"), paths=("a.mjs", "b.js"))
+    assert not edit.edits
+    assert reasons(edit) == ["`twice`, which the edit uses, is not known here"]

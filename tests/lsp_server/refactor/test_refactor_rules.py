@@ -253,3 +253,28 @@ def test_statements_that_leave_their_body_are_any(
     language: str, before: str, after: str, text: str, changed: str
 ) -> None:
     assert repeated(language, before, after, text) == changed
+
+
+COMPARED = {
+    "go": ("package p\n\nfunc f() {{ {} }}\n", "assert.Equal(t, {}, {})", "assert.False(t, a)"),
+    "python": ("class T:\n    def t(self):\n        {}\n", "self.assertEqual({}, {})", "self.assertFalse(a)"),
+    "javascript": ("{};\n", "t.equal({}, {})", "t.notOk(a)"),
+    "java": ("class A {{ void f() {{ {}; }} }}\n", "assertEquals({}, {})", "assertFalse(a)"),
+    "php": ("<?php\n$this->{};\n", "assertSame({}, {})", "assertFalse(a)"),
+}
+
+
+@pytest.mark.parametrize("language", COMPARED)
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_what_is_compared_may_be_in_the_other_order(language: str, is_turned: bool) -> None:
+    form, old, new = COMPARED[language]
+    false = "False" if language == "python" else "false"
+    orders = [("a", false), (false, "a")]
+    one, other = (form.format(old.format(*order)) for order in (reversed(orders) if is_turned else orders))
+    assert repeated(language, one, form.format(new), other) == form.format(new)
+    third = form.format(old.format("3", "a"))
+    assert repeated(language, one, form.format(new), third) == third
+
+
+def test_what_another_function_takes_has_its_order() -> None:
+    assert repeated("javascript", "send(a, false);\n", "stop(a);\n", "send(false, b);\n") == "send(false, b);\n"

@@ -37,3 +37,16 @@ def test_a_namespace_of_typescript_brings_no_other_names() -> None:
     example = generic.format("A", "S", "S"), generic.format("A", "S, T", "S")
     text = f"import * as m from 'm';\n{plain}"
     assert sure_edit("typescript", text, example).applied(text) == text
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("typescript", "interface A<T extends Port = Port> { a: Port; }\n"),
+        ("java", "class A<T extends Port> { Port a; }\n"),
+        ("rust", "struct A<T: Port> { a: Box<Port> }\n"),
+    ],
+)
+def test_the_bound_of_a_type_parameter_is_none(language: str, text: str) -> None:
+    example = text.replace("A<", "B<"), text.replace("A<", "B<").replace("Port", "Quay")
+    assert sure_edit(language, text, example).applied(text) == text.replace("Port", "Quay")

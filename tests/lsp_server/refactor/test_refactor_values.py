@@ -394,3 +394,24 @@ def test_an_object_without_a_key_of_the_example_may_need_none(language: str) -> 
     edit = sure_edit(language, text, (form.format("send", 400), form.format("send", 400).replace(old, new)))
     assert edit.applied(text) == text
     assert doubts(edit) == ["its object has no key of the example's"]
+
+
+@pytest.mark.parametrize(
+    ("language", "form", "is_sure"),
+    [
+        ("python", "assert {} == {}\n", True),
+        ("rust", "fn f() -> bool {{ {} == {} }}\n", True),
+        ("kotlin", "fun f() = {} == {}\n", True),
+        ("javascript", "go({} == {});\n", False),
+    ],
+)
+def test_what_is_compared_loses_its_wrapper_in_another_file_where_its_type_says_what_is_equal(
+    language: str, form: str, is_sure: bool
+) -> None:
+    text = form.format("b", 'Url("c")')
+    example = form.format("a", 'Url("d")'), form.format("a", '"d"')
+    edit = sure_edit(language, text, example, paths=("a", "b"))
+    assert edit.applied(text) == (form.format("b", '"c"') if is_sure else text)
+    assert doubts(edit) == [ELSEWHERE] * (not is_sure)
+    summed = form.replace("==", "+").replace("bool", "Url").format("b", 'Url("c")')
+    assert sure_edit(language, summed, example, paths=("a", "b")).applied(summed) == summed
