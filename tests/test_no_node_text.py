@@ -6,7 +6,7 @@ from mypy import api
 
 ROOT = Path(__file__).parent.parent
 SOURCE = """import tree_sitter
-from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.code.node import Node
 
 def wrong(node: tree_sitter.Node) -> bytes | None:
     return node.text

@@ -10,7 +10,8 @@ from engine.reading import read_text
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.code.bindings import BROUGHT
 from lsp_server.refactor.code.grammar import SELF, is_definition, is_import, is_name
-from lsp_server.refactor.code.syntax import Node, parse
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import parse
 from lsp_server.refactor.edit.file_edit import counted
 from lsp_server.refactor.edit.rewrite import fits_language, may_fit
 from lsp_server.refactor.rules.pattern import Item, Leaf, items, literals

@@ -23,7 +23,8 @@ from lsp_server.refactor.code.grammar import (
     is_name,
     receiver_of,
 )
-from lsp_server.refactor.code.syntax import Node, Syntax, indent_unit, parse, same
+from lsp_server.refactor.code.node import Node, same
+from lsp_server.refactor.code.syntax import Syntax, indent_unit, parse
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.edit.file_edit import FileEdit, Span, digest_of, is_sound
 from lsp_server.refactor.edit.layout import ByteEdit

@@ -13,7 +13,8 @@ from lsp_server.documents.credentials import context_text
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.code.declarations import Names, names_of, owner_around
 from lsp_server.refactor.code.grammar import is_import
-from lsp_server.refactor.code.syntax import Node, parse
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import parse
 from lsp_server.refactor.places.modules import Declared, declared_as, uses_elsewhere
 from lsp_server.refactor.search import Target, is_generated
 

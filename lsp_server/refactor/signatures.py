@@ -15,7 +15,8 @@ from lsp_server.refactor.code.call import ArgumentPlace, Given, Parameter, Signa
 from lsp_server.refactor.code.declarations import Names, class_around, names_of, owner_around
 from lsp_server.refactor.code.fields import fields_in
 from lsp_server.refactor.code.grammar import SELF, is_access, is_name, is_parameters
-from lsp_server.refactor.code.syntax import Node, Syntax, parse
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax, parse
 from lsp_server.refactor.learn.renames import own_uses
 from lsp_server.refactor.places.modules import Declared, declared_as, uses_elsewhere
 from lsp_server.refactor.search import Target, is_generated

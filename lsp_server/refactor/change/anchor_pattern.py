@@ -21,7 +21,8 @@ from lsp_server.refactor.code.grammar import (
     level_of_place,
     receiver_of,
 )
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest
 
 _TEST = re.compile(r"test_|test(?=[A-Z])|(Test|Benchmark|Fuzz)(?=[A-Z_])")

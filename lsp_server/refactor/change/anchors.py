@@ -20,7 +20,7 @@ from lsp_server.refactor.code.grammar import (
     is_parameters,
     receiver_of,
 )
-from lsp_server.refactor.code.syntax import Node, same
+from lsp_server.refactor.code.node import Node, same
 
 NAMES = frozenset({"identifier", "simple_identifier", "variable_name"})
 BODIES = re.compile(

@@ -29,7 +29,8 @@ from lsp_server.refactor.code.grammar import (
     level_of_place,
     receiver_of,
 )
-from lsp_server.refactor.code.syntax import Node, Syntax, leaf_text, same
+from lsp_server.refactor.code.node import Node, leaf_text, same
+from lsp_server.refactor.code.syntax import Syntax
 
 _INFERRED = (["auto"], ["var"])
 Sort = Literal["structure", "value", "removal", "rename", "insertion"]

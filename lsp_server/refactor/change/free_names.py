@@ -24,7 +24,8 @@ from lsp_server.refactor.code.grammar import (
     receiver_of,
 )
 from lsp_server.refactor.code.imports import Import
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.rules.pattern import Leaf, Pattern, items, names_in
 from lsp_server.refactor.rules.rule import Name

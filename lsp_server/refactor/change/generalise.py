@@ -21,7 +21,8 @@ from lsp_server.refactor.code.grammar import (
     level,
     level_of_place,
 )
-from lsp_server.refactor.code.syntax import Node, Syntax, leaf_text, same
+from lsp_server.refactor.code.node import Node, leaf_text, same
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.rules.pattern import (
     ENOUGH,
     Branch,

@@ -14,7 +14,8 @@ from lsp_server.refactor.code.bindings import UNKNOWN, Binding, Scopes, binds, i
 from lsp_server.refactor.code.declarations import is_member, names_of
 from lsp_server.refactor.code.grammar import is_import, is_name, is_string_content
 from lsp_server.refactor.code.imports import Import
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.rules.pattern import Leaf
 from lsp_server.refactor.rules.rule import Rename, Rule
 

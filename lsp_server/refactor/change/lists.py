@@ -14,7 +14,7 @@ from lsp_server.refactor.code.grammar import (
     is_list,
     is_named_element,
 )
-from lsp_server.refactor.code.syntax import Node, same
+from lsp_server.refactor.code.node import Node, same
 
 
 def elements(node: Node) -> list[Node]:

@@ -3,7 +3,8 @@
 from weakref import WeakKeyDictionary
 
 from lsp_server.refactor.change.difference import Change
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Tail
 from lsp_server.refactor.rules.rule import Rule
 

@@ -30,7 +30,7 @@ from lsp_server.refactor.code.grammar import (
     is_string_content,
     receiver_of,
 )
-from lsp_server.refactor.code.syntax import Node, leaf_text, same
+from lsp_server.refactor.code.node import Node, leaf_text, same
 from lsp_server.refactor.rules.pattern import Hole
 
 END_TAGS = frozenset({">", "/>"})

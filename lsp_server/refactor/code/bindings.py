@@ -10,7 +10,8 @@ import attrs
 
 from lsp_server.refactor.code.grammar import around, is_definition, is_import, is_name, is_parameters
 from lsp_server.refactor.code.imports import Import, ImportEdit
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.code.type_parameters import TYPE_PARAMETERS, generic_around
 

@@ -14,7 +14,8 @@ from lsp_server.refactor.code.grammar import (
     is_container,
     is_named_element,
 )
-from lsp_server.refactor.code.syntax import Node, Syntax, same
+from lsp_server.refactor.code.node import Node, same
+from lsp_server.refactor.code.syntax import Syntax
 
 _STAR = re.compile(r"splat|rest_|variadic|spread|unpack|base_field")
 _LITERALS = frozenset({"composite_literal", "struct_expression"})

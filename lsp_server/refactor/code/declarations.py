@@ -19,7 +19,8 @@ from lsp_server.refactor.code.grammar import (
     is_parameters,
 )
 from lsp_server.refactor.code.grammar import is_string_content as is_content
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 
 DeclarationSort = Literal["local", "member", "global", "import"]

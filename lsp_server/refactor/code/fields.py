@@ -11,7 +11,8 @@ import attrs
 from lsp_server.refactor.code.call import Parameter
 from lsp_server.refactor.code.declarations import last_name
 from lsp_server.refactor.code.grammar import is_name
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 
 _DATA_CLASS = re.compile(r"^@((dataclasses|attrs?)\.)?(dataclass|define|frozen|mutable|s|dataclasses\.dataclass)(\(|$)")
 _FIELD = re.compile(r"^((dataclasses|attrs?)\.)?(field|ib)\(")

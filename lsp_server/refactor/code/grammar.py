@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.code.node import Node
 
 _LIST = re.compile(
     r"^(argument_list|arguments|value_arguments|type_arguments|type_parameters?|type_argument_list|parameters"

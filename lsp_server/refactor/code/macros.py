@@ -1,16 +1,13 @@
 """The syntax of what Rust's own macros take: the grammar has tokens there, and these macros take expressions."""
 
 import re
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import attrs
 import tree_sitter
 
 from lsp_server.languages.language import Language
-
-if TYPE_CHECKING:
-    from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.code.node import Node, node_of
 
 _TAKES_EXPRESSIONS = re.compile(
     r"(debug_)?assert(_eq|_ne)?|e?print(ln)?|write(ln)?|format(_args)?|panic|unreachable|unimplemented|todo|dbg|vec|try"
@@ -22,11 +19,8 @@ _SECONDS = 1.0
 _READ = frozenset({"arguments", "array_expression"})
 
 
-NodeOf = Callable[[tree_sitter.Node, bytes, Language], "Node"]
-
-
-def read_macros(root: "Node", data: bytes, language: Language, node_of: NodeOf) -> None:
-    """Give the macros below a node the trees of their expressions, by `node_of`. Others keep their tokens.
+def read_macros(root: Node, data: bytes, language: Language) -> None:
+    """Give the macros below a node the trees of their expressions. Others keep their tokens.
 
     A macro of several sorts of code, `name = value` among its arguments, or braces is left as it is.
     """
@@ -38,11 +32,11 @@ def read_macros(root: "Node", data: bytes, language: Language, node_of: NodeOf) 
         tree = language.parse(bytes(source), None, _SECONDS) if found else None
         if tree is None:
             return
-        read = [new for macro in found if (new := _read(macro, tree.root_node, data, language, node_of)) is not None]
+        read = [new for macro in found if (new := _read(macro, tree.root_node, data, language)) is not None]
         found = [inner for one in read for inner in _macros(one)]
 
 
-def _macros(top: "Node") -> "Iterator[Node]":
+def _macros(top: Node) -> Iterator[Node]:
     """Yield the outermost calls of known macros below a node."""
     waiting = [*top.children]
     while waiting:
@@ -56,7 +50,7 @@ def _macros(top: "Node") -> "Iterator[Node]":
             waiting.extend(node.children)
 
 
-def _read(macro: "Node", root: tree_sitter.Node, data: bytes, language: Language, node_of: NodeOf) -> "Node | None":
+def _read(macro: Node, root: tree_sitter.Node, data: bytes, language: Language) -> Node | None:
     """Give a macro the tree of its expressions, and return that; None if it has other code."""
     tokens = macro.children[2]
     raw = root.descendant_for_byte_range(tokens.start, tokens.end)

@@ -3,7 +3,7 @@
 import re
 
 from lsp_server.refactor.code.grammar import is_name
-from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.code.node import Node
 
 TYPE_PARAMETERS = re.compile(r"^(type|template)_parameter(s|_list)?$")
 _MOST_BEFORE = 8

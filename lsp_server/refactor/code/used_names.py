@@ -2,7 +2,7 @@
 
 from lsp_server.refactor.code.bindings import Scopes, binds
 from lsp_server.refactor.code.grammar import is_fixed_name, is_import, is_name
-from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.code.node import Node
 
 
 def used_names(root: Node, scopes: Scopes) -> set[str]:

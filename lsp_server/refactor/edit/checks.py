@@ -16,7 +16,8 @@ from lsp_server.refactor.code.grammar import (
     is_statement,
 )
 from lsp_server.refactor.code.imports import Import, ImportEdit
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.code.used_names import used_names
 from lsp_server.refactor.edit.render import Place

@@ -8,7 +8,8 @@ import attrs
 
 from lsp_server.refactor.code.bindings import ImportPart, ImportTable, Scopes, imports_of
 from lsp_server.refactor.code.imports import Import, ImportEdit
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.code.used_names import used_names
 from lsp_server.refactor.edit.layout import ByteEdit, deleted_line

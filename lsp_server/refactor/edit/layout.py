@@ -8,7 +8,8 @@ import attrs
 from lsp_server.documents.source import Source
 from lsp_server.documents.text_edit import TextEdit
 from lsp_server.refactor.code.grammar import GOES_ON, is_list_kind, is_statement
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.rules.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, items, tuple_ends
 from lsp_server.refactor.rules.rule import Rule
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import attrs
 
 from lsp_server.refactor.code.grammar import LOOSEST, level, level_of_place
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.rules.matching import Bound, Match
 from lsp_server.refactor.rules.pattern import Branch, Hole, Item, Leaf, Pattern
 from lsp_server.refactor.rules.rule import Rule

@@ -5,7 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 import attrs
 
 from lsp_server.refactor.code.grammar import level
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.edit.layout import Layout, Output, layout_of_added
 from lsp_server.refactor.edit.parentheses import needed_around, needed_in, without_old
 from lsp_server.refactor.places.insertion_places import first_line_beside, position_of, tails_of, with_line_ends

@@ -12,7 +12,8 @@ from engine.git import GitFailed, Repository
 from engine.reading import decode, is_inside, read_bytes
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.code.syntax import Node, Syntax, parse
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax, parse
 from lsp_server.refactor.code.traits import traits_of
 
 _CLAUSES = ("catch", "except")

@@ -11,7 +11,8 @@ from lsp_server.refactor.change.import_roots import root_rule
 from lsp_server.refactor.code.bindings import import_statements, imports_of, is_relative_import
 from lsp_server.refactor.code.grammar import is_name
 from lsp_server.refactor.code.imports import Import
-from lsp_server.refactor.code.syntax import Node, Syntax, same
+from lsp_server.refactor.code.node import Node, same
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.learn.wide import sure_and_wide
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest
 from lsp_server.refactor.rules.rule import ImportSort, Rename, Rule

@@ -13,7 +13,8 @@ from lsp_server.refactor.change.unify import unify
 from lsp_server.refactor.change.variables import is_role
 from lsp_server.refactor.code.bindings import Scopes, binds, declares
 from lsp_server.refactor.code.grammar import SELF, is_access, is_definition, is_name
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import Traits, traits_of
 from lsp_server.refactor.places.surroundings import needs_of
 from lsp_server.refactor.rules.matching import match_at

@@ -22,7 +22,8 @@ from lsp_server.refactor.change.variables import spread_value
 from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, import_edit, imports_of, package_import
 from lsp_server.refactor.code.grammar import is_name, root_level
 from lsp_server.refactor.code.imports import Import, ImportEdit
-from lsp_server.refactor.code.syntax import Node, Syntax, indent_unit
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax, indent_unit
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.edit.checks import hidden_names
 from lsp_server.refactor.edit.layout import changed_ending

@@ -9,7 +9,7 @@ import attrs
 
 from lsp_server.refactor.change.difference import Sort
 from lsp_server.refactor.code.grammar import is_list_kind
-from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.learn.insertions import united, with_sides
 from lsp_server.refactor.learn.wide import home_of
 from lsp_server.refactor.rules.matching import match_at

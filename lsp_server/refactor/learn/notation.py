@@ -21,7 +21,8 @@ from lsp_server.refactor.code.grammar import (
     is_string_content,
     level_of_place,
 )
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.learn.example import Example, InContext, NoRule, in_contexts, own_nodes
 from lsp_server.refactor.learn.learn import learned_set, lesson, rule_of
 from lsp_server.refactor.places.spellings import COMPOSED

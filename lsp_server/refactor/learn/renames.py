@@ -13,7 +13,8 @@ from lsp_server.refactor.code.bindings import imports_of, origin
 from lsp_server.refactor.code.declarations import Declaration, Names, is_class, is_member, names_of
 from lsp_server.refactor.code.grammar import SELF, is_name, is_string_content
 from lsp_server.refactor.code.imports import Import
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.members import KEYED, member_of_keys
 from lsp_server.refactor.places.uses import Uses, is_fixture, module_of, module_path, of_module

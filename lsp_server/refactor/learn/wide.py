@@ -26,7 +26,8 @@ from lsp_server.refactor.code.grammar import (
     is_operator,
     receiver_of,
 )
-from lsp_server.refactor.code.syntax import Node, Syntax, same
+from lsp_server.refactor.code.node import Node, same
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.places.doubts import changed_words, is_syntax_alone
 from lsp_server.refactor.places.spellings import DEFAULTED, is_null_macro, is_sound
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, Tail, items, variables

@@ -20,7 +20,7 @@ from lsp_server.refactor.code.grammar import (
     is_statement,
     receiver_of,
 )
-from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.insertion_places import other_meaning
 from lsp_server.refactor.places.namesakes import is_in_class, namesake, other_generic, own_method

@@ -8,7 +8,7 @@ import attrs
 
 from lsp_server.refactor.code.bindings import binds, is_function
 from lsp_server.refactor.code.grammar import is_call, is_container, is_definition, is_fixed_name, is_name
-from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.rules.matching import Match, match_at
 from lsp_server.refactor.rules.pattern import Hole, Leaf, Pattern, Rest, items, names_in
 from lsp_server.refactor.rules.rule import Rule

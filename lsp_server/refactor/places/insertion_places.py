@@ -9,7 +9,8 @@ import attrs
 from lsp_server.refactor.change.anchors import BODIES, beside, body_of, is_path, is_text, own_receivers
 from lsp_server.refactor.code.bindings import Scopes
 from lsp_server.refactor.code.grammar import GOES_ON, SELF, is_container, is_fixed_name, is_name
-from lsp_server.refactor.code.syntax import Node, Syntax, same
+from lsp_server.refactor.code.node import Node, same
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.surroundings import function_around
 from lsp_server.refactor.rules.matching import Match, match_at, matches

@@ -4,7 +4,7 @@ import functools
 import re
 from collections.abc import Iterator, Sequence
 
-from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.rules.matching import Match
 from lsp_server.refactor.rules.pattern import Branch, Hole, Pattern, Rest
 from lsp_server.refactor.rules.rule import Rule

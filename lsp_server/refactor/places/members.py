@@ -15,7 +15,7 @@ from lsp_server.refactor.code.declarations import (
     receiver,
 )
 from lsp_server.refactor.code.grammar import SELF, callee_of, is_call, is_callee, is_import, is_name, is_string_content
-from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.rules.rule import Rename
 
 _SEVERAL_WORDS = re.compile(r"[a-z0-9][A-Z]|\w_[A-Za-z]")

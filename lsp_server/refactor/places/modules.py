@@ -16,7 +16,8 @@ from lsp_server.languages.registry import language_for
 from lsp_server.refactor.code.bindings import imports_of
 from lsp_server.refactor.code.declarations import Names, is_member, receiver
 from lsp_server.refactor.code.grammar import is_access, is_import
-from lsp_server.refactor.code.syntax import Node, Syntax, parse
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax, parse
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.uses import Uses, module_path
 from lsp_server.refactor.rules.pattern import Leaf

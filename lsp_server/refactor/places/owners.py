@@ -8,7 +8,8 @@ import attrs
 
 from lsp_server.refactor.code.declarations import bases_of, class_around, class_name, is_class, names_of, trait_name
 from lsp_server.refactor.code.grammar import SELF, is_access, is_name, receiver_of
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.rules.pattern import Branch, Leaf, items
 from lsp_server.refactor.rules.rule import Rule
 

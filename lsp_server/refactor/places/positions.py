@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from lsp_server.refactor.code.call import is_alone, uses_up
 from lsp_server.refactor.code.grammar import is_access, is_arguments, is_callee, is_name
-from lsp_server.refactor.code.syntax import Node, Syntax, same
+from lsp_server.refactor.code.node import Node, same
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.rules.pattern import Leaf, items
 from lsp_server.refactor.rules.rule import Rule
 

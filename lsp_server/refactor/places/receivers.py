@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from lsp_server.refactor.code.declarations import names_of
 from lsp_server.refactor.code.grammar import receiver_of
-from lsp_server.refactor.code.syntax import Node, Syntax
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.places.namesakes import called
 from lsp_server.refactor.rules.matching import Match
 from lsp_server.refactor.rules.pattern import Hole

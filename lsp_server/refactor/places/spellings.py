@@ -16,7 +16,7 @@ from lsp_server.refactor.code.declarations import (
     names_of,
 )
 from lsp_server.refactor.code.grammar import SELF, is_access, is_call, is_string_content
-from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.doubts import changed_words
 from lsp_server.refactor.rules.matching import Match

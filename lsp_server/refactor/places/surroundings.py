@@ -12,7 +12,7 @@ from lsp_server.refactor.code.grammar import (
     is_name,
     receiver_of,
 )
-from lsp_server.refactor.code.syntax import Node, same
+from lsp_server.refactor.code.node import Node, same
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.rules.pattern import Branch, Hole, Pattern
 from lsp_server.refactor.rules.rule import Need

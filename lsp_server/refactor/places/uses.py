@@ -20,7 +20,8 @@ from lsp_server.refactor.code.declarations import (
 )
 from lsp_server.refactor.code.grammar import SELF, callee_of, is_call, is_import, is_string_content
 from lsp_server.refactor.code.imports import Import
-from lsp_server.refactor.code.syntax import Node, Syntax, parse
+from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax, parse
 from lsp_server.refactor.code.used_names import used_names
 from lsp_server.refactor.places.members import Members, is_shorthand, member_of_keys, rivalry
 from lsp_server.refactor.rules.pattern import Leaf

@@ -17,7 +17,8 @@ from lsp_server.refactor.code.grammar import (
     is_binding_kind,
     is_call,
 )
-from lsp_server.refactor.code.syntax import SAME_KIND, Syntax, node_of
+from lsp_server.refactor.code.node import SAME_KIND, node_of
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.rules.matching import Match, match_at, matches
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, names_in, weight

@@ -6,7 +6,8 @@ import attrs
 
 from lsp_server.refactor.code.call import element_name
 from lsp_server.refactor.code.grammar import is_call, is_container, is_expression
-from lsp_server.refactor.code.syntax import Node, Syntax, leaf_text, same
+from lsp_server.refactor.code.node import Node, leaf_text, same
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.rules.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, Tail, items
 
 _TRIES = 20_000

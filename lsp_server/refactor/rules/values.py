@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from lsp_server.refactor.code.call import element_name
 from lsp_server.refactor.code.grammar import argument_name, is_access, is_call, is_literal, is_name
-from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.rules.matching import Bound, Match
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, variables
 from lsp_server.refactor.rules.rule import Rule, Seen

@@ -7,7 +7,7 @@ from support.refactor_case import doubts, edit_of, reasons, repeated, rules_of, 
 
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.code.bindings import binds
-from lsp_server.refactor.code.syntax import Node
+from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.learn.example import Example, NoRule
 from lsp_server.refactor.learn.learn import learn
 from lsp_server.refactor.rules.matching import Match, match_at
