@@ -59,7 +59,7 @@ def widest(change: Change, before: Syntax, after: Syntax) -> Widest | None:
     old, new = _smallest(change.before[0], change.after[0])
     if (optional := _optional(old, new, before, after)) is not None:
         return optional
-    joined = _joined(change.before[0], change.after[0], before, after)
+    joined = _joined(change.before[0], change.after[0], before, after) or _plain_super(old, new, before, after)
     if (known := joined or _nullable(old, new, before, after) or _of_library(old, new, before, after)) is not None:
         return known
     leaf = None
@@ -247,6 +247,19 @@ def _joined(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | Non
     word, gap = second.read(others[at]), second.gap(other.children[1])
     template = Branch(other.kind, (word, Tail("WT", gap, " ")), other.field)
     return Widest(Sides((pattern,), (template,)), clause, other, "`else if`")
+
+
+def _plain_super(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:
+    """Return the form of an edit of Python that makes `super(A, self)` `super()`; None if it does something else."""
+    calls = [one.parent for one in (old, new) if one.parent is not None and is_arguments(one)]
+    parts = list(old.parts)
+    if before.language.id != "python" or len(calls) < 2 or calls[0].children[0].text != "super":
+        return None
+    if len(parts) != 2 or list(new.parts):
+        return None
+    shared = {one.digest: Hole(f"W{at}", frozenset({one.kind})) for at, one in enumerate(parts)}
+    pattern, template = _Reader(before, shared=shared).read(calls[0]), _Reader(after).read(calls[1])
+    return Widest(Sides((pattern,), (template,)), calls[0], calls[1], "`super`")
 
 
 def _nullable(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest | None:

@@ -10,6 +10,8 @@ from lsp_server.refactor.code.declarations import (
     ASSIGNS,
     Declaration,
     Names,
+    class_around,
+    class_name,
     inner_parent,
     is_member,
     last_name,
@@ -19,10 +21,17 @@ from lsp_server.refactor.code.grammar import SELF, is_access, is_call, is_string
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.doubts import changed_words
+from lsp_server.refactor.places.surroundings import function_around
 from lsp_server.refactor.rules.matching import Match
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, items, variables
 from lsp_server.refactor.rules.rule import Rule
 
+_SUPER = ("python", "super(W0W1)", "super()")
+_FORMS = frozenset({_SUPER, ("php", "isset(W0)?W0:W1", "W0??W1")})
+"""Edits that only write the same in a shorter form, as `_form` has them."""
+_COMPREHENSIONS = frozenset(
+    {"list_comprehension", "set_comprehension", "dictionary_comprehension", "generator_expression"}
+)
 CLOSURES = frozenset({"anonymous_function", "anonymous_function_creation_expression", "arrow_function"})
 DEFAULTED = "typed_default_parameter"
 _OR_NONE = frozenset({"Optional", "Union", "|"})
@@ -53,7 +62,7 @@ def is_sound(rule: Rule) -> bool:
         return (gone, come) == (set(), {"as"})
     if {*gone, *come} == {traits_of(rule.language).access} and (come or rule.position is None):
         return _MEMBER.search(getattr(rule.pattern[0], "kind", "")) is not None
-    if is_nullable(rule) or is_null_macro(rule.language, "".join(gone), "".join(come)):
+    if is_nullable(rule) or _form(rule) in _FORMS or is_null_macro(rule.language, "".join(gone), "".join(come)):
         return True
     signs = list(items(rule.pattern))
     if len(signs) == 2 and getattr(signs[0], "text", "") == "assert" and isinstance(signs[1], Hole):
@@ -72,6 +81,27 @@ def is_nullable(rule: Rule) -> bool:
     """Return whether an edit of PHP says of a parameter whose default is `null` that it may be `null`."""
     last = [*items(rule.pattern)][-1]
     return rule.language == "php" and isinstance(last, Hole) and last.kinds == {"null"}
+
+
+def _form(rule: Rule) -> tuple[str, str, str]:
+    """Return the language of a rule, and its two sides as code without white space."""
+    sides = (rule.pattern, rule.template)
+    old, new = ("".join(getattr(one, "text", getattr(one, "name", "")) for one in items(side)) for side in sides)
+    return rule.language, old, new
+
+
+def _other_super(rule: Rule, node: Node) -> str | None:
+    """Return a reason if `super()` of Python is not what a place has: another class, or no method of it."""
+    if _form(rule) != _SUPER:
+        return None
+    first, second = node.children[-1].parts
+    function, owner = function_around(node), class_around(node)
+    parameters = function.child("parameters") if function is not None and function_around(function) is None else None
+    own = next((leaf for leaf in parameters.leaves() if leaf.named), None) if parameters is not None else None
+    is_inner = any(one.kind in _COMPREHENSIONS for one in node.ancestors())
+    if owner is None or own is None or is_inner or (class_name(owner), own.text) != (first.text, second.text):
+        return "`super()` would be another one here"
+    return None
 
 
 def _is_argument(rule: Rule, hole: Hole) -> bool:
@@ -102,7 +132,8 @@ def _is_of_receiver(rule: Rule) -> bool:
 def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     """Return a reason if another keyword would mean another thing at a place, or a type gets arguments twice."""
     gone, come, _ = changed_words(rule)
-    if reason := _other_default(rule, match.nodes[0]) or _other_member(rule, match.nodes[0]):
+    node = match.nodes[0]
+    if reason := _other_default(rule, node) or _other_member(rule, node) or _other_super(rule, node):
         return reason
     if rule.in_annotation and _has_arguments(rule, match.nodes[0]):
         return "it has arguments of its own here"

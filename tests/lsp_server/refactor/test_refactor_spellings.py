@@ -110,3 +110,36 @@ def test_a_file_that_asks_for_the_version_of_cpp_is_none_of_c() -> None:
     example = ("void f() { open(a, NULL); }\n", "void f() { open(a, nullptr); }\n")
     text = "#if __cplusplus >= 201103L\n#endif\nvoid g() { open(b, NULL); }\n"
     assert sure_edit("cpp", text, example).applied(text) == text.replace("NULL", "nullptr")
+
+
+SUPER = (
+    "class A(B):\n    def f(self):\n        super(A, self).f()\n",
+    "class A(B):\n    def f(self):\n        super().f()\n",
+)
+
+
+@pytest.mark.parametrize(
+    "head", ["def g(self):", "@classmethod\n    def g(self, a):", 'def g(self: "C"):', "async def g(self):"]
+)
+def test_super_without_arguments_means_the_same_in_each_method(head: str) -> None:
+    text = f"class C(D):\n    {head}\n        return super(C, self).g(1)\n"
+    assert sure_edit("python", text, SUPER).applied(text) == text.replace("C, self).g", ").g")
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["super(D, self).g()", "super(C, other).g()", "[super(C, self).g() for a in b]", "lambda self: super(C, self).g()"],
+)
+def test_another_super_keeps_its_arguments(body: str) -> None:
+    text = f"class C(D):\n    def g(self, other):\n        return {body}\n"
+    edit = sure_edit("python", text, SUPER)
+    assert edit.applied(text) == text
+    assert reasons(edit) == ["`super()` would be another one here"]
+
+
+def test_what_is_set_or_something_else_is_written_shorter_everywhere() -> None:
+    example = ("<?php\n$x = isset($y) ? $y : $z;\n", "<?php\n$x = $y ?? $z;\n")
+    text = '<?php\nf(isset($a["b"]) ? $a["b"] : null);\n$c = isset($d) ? $e : $f;\n'
+    assert sure_edit("php", text, example).applied(text) == text.replace(
+        'isset($a["b"]) ? $a["b"] : null', '$a["b"] ?? null'
+    )
