@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from engine.reading import read_text
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.code.bindings import BROUGHT
-from lsp_server.refactor.code.grammar import SELF, is_definition, is_import, is_name
+from lsp_server.refactor.code.grammar import SELF, is_arguments, is_definition, is_import, is_name
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import parse
 from lsp_server.refactor.edit.file_edit import counted
@@ -18,6 +18,7 @@ from lsp_server.refactor.rules.pattern import Item, Leaf, items, literals
 from lsp_server.refactor.rules.rule import Rule, RuleSet
 from lsp_server.refactor.search import Target
 
+_LEAST_OF_ARGUMENT = 2
 _LEAST = 3
 """The letters of a word that says something."""
 _PLAIN = SELF | {"true", "false", "null", "none", "undefined", "nil"}
@@ -34,14 +35,14 @@ _DECLARES = ("declaration", "definition", "declarator", "assignment", "specifier
 def taken_away(rule: Rule) -> tuple[Leaf, ...]:
     """Return the tokens in a row that an edit takes away and that say most: `else if`, `virtual`; empty if none do."""
     old, new = list(items(rule.pattern)), list(items(rule.template))
-    if _callee(old) and _callee(old) == _callee(new):
-        return ()  # what is called stays, and an argument alone says nothing
     matcher = SequenceMatcher(None, list(map(_key, old)), list(map(_key, new)), autojunk=False)
     runs: list[tuple[Leaf, ...]] = []
     for tag, low, high, _, _ in matcher.get_opcodes():
         if tag != "equal":
             runs += _runs(old[low:high])
     best = max(runs, key=_says, default=())
+    if _is_same_call(rule) and sum(map(_is_word, best)) < _LEAST_OF_ARGUMENT:
+        return ()  # an argument of one word alone says nothing
     return best if _says(best) >= _LEAST else ()
 
 
@@ -71,10 +72,10 @@ def alike(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seconds: f
         macros.update(_macros(syntax.root) if of_macros else ())
         for number, rule, leaves in here:
             code = _code(syntax.root, has_imports=rule.imports == "statement")
-            counts[number] += _count(leaves, code, _is_declaration(rule))
+            counts[number] += _count(leaves, code, _is_declaration(rule), _is_same_call(rule))
     for count, (_, leaves) in zip(counts, wanted, strict=True):
         if count:
-            words = " ".join(leaf.text for leaf in leaves)
+            words = "".join(leaf.gap + leaf.text for leaf in leaves).strip()
             places = "1 more place has" if count == 1 else f"{count:,} more places have"
             yield f"{places} `{words}` in other code than the example: give one of them as an example too"
 
@@ -115,6 +116,12 @@ def _callee(side: Sequence[Item]) -> list[str]:
     return [item.text for item in before if isinstance(item, Leaf) and item.named]
 
 
+def _is_same_call(rule: Rule) -> bool:
+    """Return whether what is called stays: only its arguments are others."""
+    callee = _callee(list(items(rule.pattern)))
+    return bool(callee) and callee == _callee(list(items(rule.template)))
+
+
 def _key(item: Item) -> str:
     return item.text if isinstance(item, Leaf) else f"${getattr(item, 'name', '')}"
 
@@ -146,11 +153,23 @@ def _is_declaration(rule: Rule) -> bool:
     return any(word in kind for word in _DECLARES)
 
 
-def _count(wanted: Sequence[Leaf], code: Iterator[Node], has_declarations: bool) -> int:
+def _count(wanted: Sequence[Leaf], code: Iterator[Node], has_declarations: bool, of_arguments: bool) -> int:
     leaves = [leaf for leaf in code if has_declarations or not _is_defined(leaf)]
     first = wanted[0]
     at = [index for index, leaf in enumerate(leaves) if leaf.text == first.text and leaf.kind == first.kind]
-    return sum(_fits(wanted, leaves[index : index + len(wanted)]) for index in at)
+    runs = [run for index in at if _fits(wanted, run := leaves[index : index + len(wanted)])]
+    return sum(_is_argument(run) for run in runs) if of_arguments else len(runs)
+
+
+def _is_argument(run: Sequence[Node]) -> bool:
+    """Return whether tokens are an argument of a call, and all of it."""
+    top: Node | None = run[0]
+    while top is not None and top.end < run[-1].end:
+        top = top.parent
+    while top is not None and top.parent is not None and len(top.parent.children) == 1:
+        top = top.parent
+    is_whole = top is not None and (top.start, top.end) == (run[0].start, run[-1].end)
+    return is_whole and top is not None and top.parent is not None and is_arguments(top.parent)
 
 
 def _fits(wanted: Sequence[Leaf], leaves: Sequence[Node]) -> bool:

@@ -36,6 +36,13 @@ def test_imports_comments_and_definitions_do_not_count() -> None:
     assert line.startswith("1 more place has `old_name`")
 
 
+def test_an_argument_of_several_words_is_counted_where_another_call_has_it() -> None:
+    rules = learn([Example("go(s.url, {a});\n", "go({a});\n")], language_for("javascript", ""))
+    text = "run(s.url);\nrun(s.url.size, 1);\nx = s.url;\nrun(`${s.url}`);\n"
+    [line] = alike([rules], [("a.js", text)], 60.0)
+    assert line.startswith("1 more place has `s.url`")
+
+
 def test_macros_without_a_module_are_counted_where_another_one_got_it() -> None:
     before = "fn f() { debug!(1); }\n"
     rules = learn([Example(before, before.replace("debug", "log::debug"))], language_for("rust", ""))
