@@ -23,6 +23,8 @@ _POSITIONS = {
     "a bound of a type": re.compile(r"^(trait_bounds|where_predicate|type_bound|constraint)$"),
     "an attribute": re.compile(r"^attribute_item$"),
 }
+_STREAMS = frozenset({"<<", ">>"})
+"""Operators of which each takes what the one before it gave."""
 _FIXTURE, _PROVIDER = "a fixture of PHPUnit", "what hands data to tests of PHPUnit"
 _ROLES = (_FIXTURE, _PROVIDER)
 _FIXTURES = frozenset({"setUp", "tearDown", "setUpBeforeClass", "tearDownAfterClass"})
@@ -135,7 +137,13 @@ def _position(node: Node) -> str:
     above = node.parent
     if is_callee(node) and PLAIN_KIND.search(node.kind):
         return "a conversion"
+    if above is not None and node is above.children[0] and _STREAMS & _signs(node) & _signs(above):
+        return "the start of more of the same"
     return next((name for name, kinds in _POSITIONS.items() if above is not None and kinds.search(above.kind)), "")
+
+
+def _signs(node: Node) -> set[str]:
+    return {child.text for child in node.children if not child.named}
 
 
 def _is_condition(node: Node) -> bool:

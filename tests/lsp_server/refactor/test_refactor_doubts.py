@@ -445,3 +445,20 @@ def test_a_field_that_others_see_is_called_as_the_variable_is(language: str) -> 
     for place, expected in ((alike, alike.replace("Stop", "Halt()")), (other, other)):
         edit = sure_edit(language, form.format(place), example, paths=("p/a", "p/b"))
         assert edit.applied(form.format(place)) == form.format(expected)
+
+
+STREAMS = {
+    "cpp": ("void f() {{ g({}); }}\n", "Old(a) << b", "fresh(a, b)", "Old(c) << d << e"),
+    "ruby": ("g({})\n", "Old.new(a) << b", "fresh(a, b)", "Old.new(c) << d << e"),
+}
+
+
+@pytest.mark.parametrize("language", STREAMS)
+def test_the_start_of_more_of_the_same_is_doubtful(language: str) -> None:
+    code, old, new, more = STREAMS[language]
+    example = (code.format(old), code.format(new))
+    edit = sure_edit(language, code.format(more), example)
+    assert not edit.edits
+    assert doubts(edit) == ["it is the start of more of the same here, and elsewhere in the example"]
+    alone = code.format(more.removesuffix(" << e"))
+    assert sure_edit(language, alone, example).applied(alone) == code.format("fresh(c, d)")
