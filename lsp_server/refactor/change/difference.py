@@ -32,7 +32,6 @@ from lsp_server.refactor.code.grammar import (
 from lsp_server.refactor.code.node import Node, leaf_text, same
 from lsp_server.refactor.code.syntax import Syntax
 
-_INFERRED = (["auto"], ["var"])
 Sort = Literal["structure", "value", "removal", "rename", "insertion"]
 
 
@@ -200,7 +199,7 @@ def _is_each_apart(before: Node, after: Node, pairs: Sequence[tuple[Node, Node]]
         return all(_holds_units(first, second) for first, second in pairs)
     if is_call(before) and any(not second.children for _, second in pairs):
         return False
-    if any(_is_type(first) and [leaf.text for leaf in second.leaves()] in _INFERRED for first, second in pairs):
+    if any(_is_type(first) and second.tokens in ("auto", "var") for first, second in pairs):
         return False  # what is written beside it says the type then
     olds = {node.digest for first, _ in pairs for node in (first, *first.children)}
     moved = any(second.digest in olds for _, second in pairs)
@@ -282,11 +281,12 @@ def _at(node: Node, place: Node) -> Node:
 
 def _add(before: Node, after: Node, found: Difference) -> None:
     """Add a change of the nearest nodes that say enough for a rule."""
-    before, after = without_parentheses(before, after)
+    whole = after  # with its parentheses
+    before, after = without_parentheses(before, whole)
     while not says_enough(before, after):
-        if before.parent is None or after.parent is None or is_container(before.parent):
+        if before.parent is None or whole.parent is None or is_container(before.parent):
             break
-        before, after = before.parent, after.parent
+        before, after = before.parent, (whole := whole.parent)
     if is_container(before) and before.parent is None:
         before_run = tuple(child for child in before.children if not is_import(child))
         after_run = tuple(child for child in after.children if not is_import(child))

@@ -257,7 +257,7 @@ def _plain_super(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest 
         return None
     if len(parts) != 2 or list(new.parts):
         return None
-    shared = {one.digest: Hole(f"W{at}", frozenset({one.kind})) for at, one in enumerate(parts)}
+    shared = {parts[0].digest: Hole("W0", frozenset({parts[0].kind}))}
     pattern, template = _Reader(before, shared=shared).read(calls[0]), _Reader(after).read(calls[1])
     return Widest(Sides((pattern,), (template,)), calls[0], calls[1], "`super`")
 

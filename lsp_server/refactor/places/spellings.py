@@ -26,7 +26,7 @@ from lsp_server.refactor.rules.matching import Match
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, items, variables
 from lsp_server.refactor.rules.rule import Rule
 
-_SUPER = ("python", "super(W0W1)", "super()")
+_SUPER = ("python", "super(W0self)", "super()")
 _FORMS = frozenset({_SUPER, ("php", "isset(W0)?W0:W1", "W0??W1")})
 """Edits that only write the same in a shorter form, as `_form` has them."""
 _COMPREHENSIONS = frozenset(

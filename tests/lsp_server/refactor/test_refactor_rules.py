@@ -111,6 +111,23 @@ def test_two_examples_make_a_type_vary_together_with_what_is_made_of_it() -> Non
     assert sure_edit("cpp", text, (first[0], first[1]), (second[0], second[1])).applied(text) == changed
 
 
+@pytest.mark.parametrize(
+    ("language", "before", "after", "rule"),
+    [
+        ("typescript", "x = a.b;", "x = (a as C).b;", "$X0.b → ($X0 as C).b"),
+        ("python", "x = a.b", "x = (a or c).b", "$X0.b → ($X0 or c).b"),
+        ("rust", "fn f() { a.b(); }", "fn f() { (&a).b(); }", "$X0.b($$R0_all) → (&$X0).b($$R0_all)"),
+        ("java", "class A { void f() { a.b(); } }", "class A { void f() { ((C) a).b(); } }",
+         "$X0.b($$R0_all) → ((C) $X0).b($$R0_all)"),
+        ("go", "package p\nfunc f() { a.b() }", "package p\nfunc f() { (*a).b() }", "$X0.b($$R0_all) → (*$X0).b($$R0_all)"),
+    ],
+)  # fmt: skip
+def test_a_member_stays_behind_parentheses_that_its_receiver_gets(
+    language: str, before: str, after: str, rule: str
+) -> None:
+    assert rules_of(language, (before, after)) == [rule]
+
+
 def test_examples_without_a_common_rule_make_two() -> None:
     equal, true = ("self.assertEqual(a, b)", "assert a == b"), ("self.assertTrue(a)", "assert a")
     assert len(rules_of("python", equal, true)) == 2
