@@ -101,9 +101,10 @@ def _compare(before: Node, after: Node, found: Difference) -> None:
     if before.kind == after.kind and is_container(before):
         _compare_runs(before, after, found)
         return
-    if is_call(before) and is_call(after):
+    is_inside = is_expression(before) and any(same(before, one) for one in after.walk())
+    if not is_inside and is_call(before) and is_call(after):
         before = _without_inner(before, after, found)
-    pairs = changed_children(before, after)
+    pairs = None if is_inside else changed_children(before, after)
     if pairs is None:
         _add(before, after, found)
     elif len(pairs) == 1:
@@ -199,11 +200,10 @@ def _is_each_apart(before: Node, after: Node, pairs: Sequence[tuple[Node, Node]]
         return all(_holds_units(first, second) for first, second in pairs)
     if is_call(before) and any(not second.children for _, second in pairs):
         return False
-    if any(_is_type(first) and second.tokens in ("auto", "var") for first, second in pairs):
-        return False  # what is written beside it says the type then
     olds = {node.digest for first, _ in pairs for node in (first, *first.children)}
     moved = any(second.digest in olds for _, second in pairs)
-    return not moved and all(_holds_units(first, second) for first, second in pairs)
+    inferred = any(_is_type(first) and second.tokens in ("auto", "var") for first, second in pairs)
+    return not (moved or inferred) and all(_holds_units(first, second) for first, second in pairs)
 
 
 def _holds_units(before: Node, after: Node) -> bool:

@@ -34,6 +34,7 @@ from lsp_server.refactor.rules.pattern import (
     Text,
     has_anchor,
     items,
+    names_in,
     weight,
 )
 
@@ -64,9 +65,10 @@ def generalise(change: Change, before: Syntax, after: Syntax, scopes: Scopes) ->
         return _Generaliser(change, before, after, scopes, frozenset({"all"}) | runs).sides()
     for more in ((), ("definition", "target"), ("content",), ("thing", "literal"), ("all",)):
         fixed += more
-        sides = _Generaliser(change, before, after, scopes, frozenset(fixed)).sides()
+        generaliser = _Generaliser(change, before, after, scopes, frozenset(fixed))
+        sides = generaliser.sides()
         says_enough = weight(sides.pattern) >= ENOUGH and (fixed or has_anchor(sides.pattern))
-        if says_enough and not (literal and _has_no_name(sides.pattern, change.before)):
+        if says_enough and not (generaliser.is_torn or (literal and _has_no_name(sides.pattern, change.before))):
             break
     return sides
 
@@ -164,9 +166,14 @@ class _Generaliser:
         self._variables = Variables(change, scopes, fixed)
         self._alignments = align(change.before, change.after) if "runs" not in fixed else []
         self._runs: list[Run] = []
+        self._varied: frozenset[str] = frozenset()
+        self.is_torn = False
+        """Whether the template has a name that varies in the pattern, as it is in the example."""
 
     def sides(self) -> Sides:
         pattern = tuple(map(self._old, self._change.before))
+        names = (leaf.text for top in self._change.before for leaf in top.leaves() if is_name(leaf))
+        self._varied = frozenset(names) - names_in(pattern)
         return Sides(pattern, tuple(self._build_new(self._change.after, None)))
 
     # The pattern.
@@ -250,6 +257,7 @@ class _Generaliser:
                 end = next((one for one in self._variables.holes.values() if one.kinds & END_TAGS), None)
                 if end is not None:
                     return attrs.evolve(end, gap=gap)
+            self.is_torn |= node.text in self._varied and is_name(node) and not is_role(node)
             parts = self._parts(node) if is_string_content(node) else ()
             return Text(node.kind, parts, gap) if parts else Leaf(node.kind, node.text, node.named, gap)
         alignment = next((one for one in self._alignments if one.after is node), None)

@@ -357,13 +357,13 @@ def level(node: Node) -> int:
     """Return how tightly an expression binds its operands: LOOSEST to ATOM."""
     if node.kind in _BY_KIND:
         return _BY_KIND[node.kind]
+    if is_call(node) or is_access(node) or node.kind in ("subscript", "subscript_expression", "index_expression"):
+        return POSTFIX
     operators = [child.text or _operator(child) for child in node.children if child.field in ("operator", "operators")]
     if operators == ["**"] and node.kind == "binary_expression":
         return _POWER  # in JavaScript it binds looser than a sign, and has none before it
     if operators and not _NO_OPERATOR.search(node.kind):
         return _BINARY.get(operators[0], 6)
-    if is_call(node) or is_access(node) or node.kind in ("subscript", "subscript_expression", "index_expression"):
-        return POSTFIX
     return ATOM
 
 
