@@ -12,8 +12,8 @@ from lsp_server.refactor.rules.matching import Match
 from lsp_server.refactor.rules.pattern import Hole
 from lsp_server.refactor.rules.rule import Rule
 
-_CALLED = re.compile(r"[a-z0-9](_[A-Za-z]|[A-Z])\w*\(\)$")
-_CLASS = re.compile(r"[:&*]*(?:mut)?([A-Z]\w*[a-z]\w*)")
+_SEVERAL_WORDS = re.compile(r"[a-z0-9](_[A-Za-z]|[A-Z])")
+_CLASS = re.compile(r"[:&*]*(?:mut)?([A-Z]\w*)")
 
 
 def receivers_of(match: Match | None) -> frozenset[str]:
@@ -30,7 +30,7 @@ def receiver_types(match: Match | None, syntax: Syntax) -> frozenset[str]:
         around = (found.holder, found.holder.parent) if found is not None else ()
         kind = next((one for above in around if above is not None and (one := above.child("type"))), None)
         name = _CLASS.fullmatch(kind.tokens) if kind is not None else None
-        if name is None:
+        if name is None or name[1].isupper():
             return frozenset()
         types.append(f": {name[1]}")
     return frozenset(types)
@@ -42,7 +42,8 @@ def has_called(rule: Rule, match: Match) -> bool:
     A function's name of several words says so: `a.read_all(x).unwrap()` becomes `a.read_all(x)`.
     """
     names = receivers_of(match)
-    return bool(names) and names <= rule.receivers and all(map(_CALLED.search, names))
+    are_called = all(name.endswith("()") and _SEVERAL_WORDS.search(name) for name in names)
+    return bool(names) and names <= rule.receivers and are_called
 
 
 def _receivers(match: Match) -> Iterator[Node]:
