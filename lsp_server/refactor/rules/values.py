@@ -80,9 +80,7 @@ def other_value(rule: Rule, match: Match, *, has_short_name: bool) -> str:
         if variable.name in _wrapped(rule) & _cast(rule):
             others = others | _WITH_TYPE
         if [getattr(one, "name", "") for one in rule.template] == [variable.name]:
-            others = (
-                others | _OPERATION
-            )  # what is left of a wrapper may be of another type than what a function returns
+            others |= _OPERATION  # a wrapper's value may be of another type than what a function returns
         if any(one.kind in _AWAITS for one in (match.nodes[0], match.nodes[0].parent) if one is not None):
             others -= _FUNCTION  # an awaited call may take a function as well as its promise
         for sorts, old in zip(here.sorts, seen.sorts, strict=False):
