@@ -41,7 +41,11 @@ class _Edits:
 
     def expression(self, depth: int) -> Expression:
         kinds = ["name", "member", "call", "method", "operation", "not", "item"] if depth else ["name"]
-        kind, inner = self.random.choice(kinds), lambda: self.expression(depth - 1)
+        kind = self.random.choice(kinds)
+
+        def inner() -> Expression:
+            return self.expression(depth - 1)
+
         match kind:
             case "member":
                 return kind, inner(), self.random.choice("mn")
