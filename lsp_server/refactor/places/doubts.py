@@ -311,8 +311,10 @@ def _says(pattern: Pattern, bound: frozenset[str], is_prefix_enough: bool, aroun
         return sum(_says(child, bound, is_prefix_enough, pattern.kind) for child in pattern.children)
     if isinstance(pattern, Hole):
         return _ENOUGH if pattern.prefix and is_prefix_enough else 0
-    if not isinstance(pattern, Leaf) or pattern.text in SELF | bound:
+    if not isinstance(pattern, Leaf) or pattern.text in SELF:
         return 0
+    if pattern.text in bound and "type" not in pattern.kind:
+        return 0  # a type may have the name of the parameter, too
     is_plain = "type" in pattern.kind + around and pattern.text in _PLAIN_TYPES
     if is_plain or PLAIN_KIND.search(pattern.kind) or PLAIN_KIND.search(around):
         return 0

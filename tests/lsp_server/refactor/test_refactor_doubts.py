@@ -462,3 +462,9 @@ def test_the_start_of_more_of_the_same_is_doubtful(language: str) -> None:
     assert doubts(edit) == ["it is the start of more of the same here, and elsewhere in the example"]
     alone = code.format(more.removesuffix(" << e"))
     assert sure_edit(language, alone, example).applied(alone) == code.format("fresh(c, d)")
+
+
+def test_a_type_says_what_is_meant_also_where_its_parameter_has_its_name() -> None:
+    example = ("class A { void f(_ _) {} }\n", "class A { void f(Mark mark) {} }\n")
+    edit = sure_edit("java", "class B { void g(_ _) {} }\n", example)
+    assert doubts(edit) == ["nothing in it uses `mark`, which the edit adds"]
