@@ -136,7 +136,7 @@ def imports_needed(sides: Sides, before: Syntax, after: Syntax) -> tuple[Import,
 
     They are those of languages in which an import of one file means the same in another.
     """
-    new = names_in(sides.template) - {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
+    new = _new_names(sides)
     is_known = traits_of(after.language.id).names_all or after.language.id in _IMPORTS_ONE
     parts = [one for one in imports_of(after).parts if one.what.bound in new and one.statement.parent is after.root]
     return tuple(one.what for one in parts if is_known and one.what in imports_of(before).all)
@@ -148,8 +148,12 @@ def names_bound(nodes: Sequence[Node], sides: Sides, after: Syntax) -> tuple[str
     return tuple(sorted({leaf.text for leaf in leaves if declares(leaf, after.root, after.language.id)}))
 
 
+def _new_names(sides: Sides) -> set[str]:
+    """Return the names and literals that only the template has."""
+    return names_in(sides.template) - {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
+
+
 def _new_leaves(nodes: Sequence[Node], sides: Sides) -> list[Node]:
     """Return the leaves whose texts only the template has."""
-    old = {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
-    new = names_in(sides.template) - old
+    new = _new_names(sides)
     return [leaf for top in nodes for leaf in top.leaves() if leaf.text in new]

@@ -58,9 +58,11 @@ def root_rule(old: Node, new: Node, language: str, path: str) -> Rule | None:
 
 def root_rule_of_code(old: Node, new: Node, language: str, path: str) -> Rule | None:
     """Return the rule of a qualified name of Java EE in code of which only the root changed; None for other edits."""
+    if language != "java":
+        return None
     leaves, others = ([*node.leaves()] for node in (old, new))
     pairs = [pair for pair in zip(leaves, others, strict=False) if pair[0].text != pair[1].text]
-    if language != "java" or len(leaves) != len(others) or [(a.text, b.text) for a, b in pairs] != [_MOVED]:
+    if len(leaves) != len(others) or [(a.text, b.text) for a, b in pairs] != [_MOVED]:
         return None
     first = pairs[0][0]
     pattern, template = (Leaf(first.kind, text, named=True) for text in _MOVED)

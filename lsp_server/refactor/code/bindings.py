@@ -388,9 +388,8 @@ def binds(leaf: Node, scope: Node) -> str:
         return "parameter"
     if parent is scope:
         return ""
-    if node.field in _BINDING_FIELDS and _BINDER.search(parent.kind) and parent.kind != "jsx_attribute":
-        return "local"
-    return "local" if (parent.kind, node.kind) in _BINDS else ""
+    is_target = node.field in _BINDING_FIELDS and _BINDER.search(parent.kind) and parent.kind != "jsx_attribute"
+    return "local" if is_target or (parent.kind, node.kind) in _BINDS else ""
 
 
 def is_relative_import(statement: Node, language: str) -> bool:

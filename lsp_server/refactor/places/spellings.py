@@ -92,7 +92,7 @@ def _form(rule: Rule) -> tuple[str, str, str]:
 
 def _other_super(rule: Rule, node: Node) -> str | None:
     """Return a reason if `super()` of Python is not what a place has: another class, or no method of it."""
-    if _form(rule) != _SUPER:
+    if rule.language != _SUPER[0] or _form(rule) != _SUPER:
         return None
     first, second = node.children[-1].parts
     function, owner = function_around(node), class_around(node)

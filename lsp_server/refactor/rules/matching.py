@@ -135,10 +135,12 @@ class _Matcher:
         most = next((index for index, node in enumerate(nodes) if not node.named), len(nodes))
         most = len(nodes) if isinstance(rest, Tail) else most
         # A Rest at the end takes all; the first of several takes as little as possible.
-        counts = range(most, -1, -1) if not any(isinstance(one, Rest) for one in others) else range(most + 1)
-        for count in sorted(
-            counts, key=lambda one: not (rest.last and one and element_name(nodes[one - 1]) == rest.last)
-        ):
+        counts: Sequence[int] = (
+            range(most, -1, -1) if not any(isinstance(one, Rest) for one in others) else range(most + 1)
+        )
+        if rest.last:
+            counts = sorted(counts, key=lambda one: not (one and element_name(nodes[one - 1]) == rest.last))
+        for count in counts:
             taken = nodes[:count]
             start = taken[0].start if taken else state.end
             bound = Bound(rest, start, taken[-1].end if taken else state.end, taken)
