@@ -57,7 +57,7 @@ _NOT_AN_EXPRESSION = re.compile(
 _NOT_A_UNIT = re.compile(
     r"(arguments?$|argument_list$|^keyword_argument$|^pair$|^jsx_attribute$|^jsx_expression$|^interpolation$|parameters$"
     r"|parameter_list$|^parenthesized_expression$|^expression_list$|^dotted_name$|_clause$|^with_item$|^as_pattern"
-    r"|variable_declarator$|^string|_string$|string_literal$|^template_|_content$|_fragment$|keyed_element|literal_element"
+    r"|variable_declarator$|^string|^regex|_string$|string_literal$|^template_|_content$|_fragment$|keyed_element|literal_element"
     r"|^literal_value$|^list$|^tuple$|^dictionary$|^object$|^array$|_list$|^type_parameter$|_spec$|^optional_chain$"
     r"|^type_annotation$|^spread_element$|_splat$|^lambda_parameters$|^value_argument|^jsx_closing_element$|^modifiers$|^navigation_suffix$|^namespace_name$)"
 )

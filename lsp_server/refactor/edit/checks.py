@@ -6,11 +6,13 @@ from collections.abc import Collection, Iterator, Sequence
 import attrs
 
 from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Binding, Scopes, origin, package_import, same_origin
+from lsp_server.refactor.code.declarations import names_of
 from lsp_server.refactor.code.grammar import (
     POSTFIX,
     argument_name,
     is_container,
     is_fixed_name,
+    is_import,
     is_name,
     is_named_element,
     is_statement,
@@ -21,7 +23,7 @@ from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.code.used_names import used_names
 from lsp_server.refactor.edit.render import Place
-from lsp_server.refactor.places.drops import dropped_name
+from lsp_server.refactor.places.drops import dropped_name, dropped_value
 from lsp_server.refactor.places.insertion_places import node_beside, unplaced
 from lsp_server.refactor.places.jumps import other_jump
 from lsp_server.refactor.places.owners import other_self
@@ -72,6 +74,7 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         or other_self(rule, place.match.nodes[0])
         or unplaced(rule, place.match, scopes)
         or dropped_name(rule, place.match)
+        or dropped_value(rule, place.match, names_of(scopes.syntax))
         or other_jump(rule, place.match)
     )
 
@@ -79,11 +82,22 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
 def is_same_thing(rule: Rule, match: Match, scopes: Scopes) -> bool:
     """Return whether what looks like a place has the names of the rule, and they are the same things there."""
     node = match.nodes[0]
+    if is_kept_import(rule, match):
+        return False
     here = {leaf.text for leaf in node.leaves()}
     names = [name for name in rule.names if name.text in here]
     if any(_another_thing(name, scopes.binding(name.text, node), scopes) for name in names):
         return False
     return _imported_receiver(match, scopes) is None
+
+
+def is_kept_import(rule: Rule, match: Match) -> bool:
+    """Return whether a place is the import of what the example imports too, and uses as another thing now.
+
+    An example that changes its import has an edit of imports, which goes along.
+    """
+    is_of_code = rule.rename is None and not rule.imports and any(name.binding == "import" for name in rule.names)
+    return is_of_code and any(map(is_import, match.nodes[0].ancestors()))
 
 
 def _another_thing(name: Name, here: Binding, scopes: Scopes) -> str | None:

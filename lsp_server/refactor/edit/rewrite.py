@@ -14,7 +14,7 @@ from lsp_server.languages.registry import language_for
 from lsp_server.refactor.code.bindings import UNKNOWN, Scopes, imports_of
 from lsp_server.refactor.code.syntax import PARSE_SECONDS, Syntax, indent_unit, parse, syntax_of
 from lsp_server.refactor.code.traits import traits_of
-from lsp_server.refactor.edit.checks import Done, done_spans, is_same_thing, unbound_beside, why_not
+from lsp_server.refactor.edit.checks import Done, done_spans, is_kept_import, is_same_thing, unbound_beside, why_not
 from lsp_server.refactor.edit.file_edit import Doubt, FileEdit, Omission, Span, digest_of, is_sound, sound_parts
 from lsp_server.refactor.edit.import_edits import edits_without, import_edits
 from lsp_server.refactor.edit.layout import (
@@ -185,10 +185,12 @@ class _Rewriting:
             done = done_spans(rule, self._syntax, self._own or ())
             layout = layout_of(rule)
             for match in line_matches(rule, self._syntax):
-                if done.has(match) or not match.end > match.start:
+                if done.has(match) or not match.end > match.start or is_kept_import(rule, match):
                     continue
                 if rule.wide and any(one < match.end and match.start < other for one, other in self._left_out):
                     continue
+                if rule.wide and any(_is_variable(match, one) for one in taken.touching(match.start, match.end)):
+                    continue  # the narrow rule makes the same edit there
                 place = Place(rule, match, layout, self._doubt(rule, match))
                 reason = why_not(place, self._scopes, self._imports, self._own is not None)
                 if reason is not None:
@@ -374,6 +376,10 @@ def _clash(one: Match, other: Match) -> bool:
 def _is_of_edit(match: Match, place: Match) -> bool:
     """Return whether what looks like a place is a part of one, and not inside of a variable of it."""
     return place.start <= match.start and match.end <= place.end and not _is_inside(match, place)
+
+
+def _is_variable(one: Match, other: Match) -> bool:
+    return any(bound.start == one.start and one.end == bound.end for bound in other.bounds if bound.nodes)
 
 
 def _is_inside(one: Match, other: Match) -> bool:

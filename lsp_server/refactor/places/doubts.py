@@ -9,6 +9,7 @@ import attrs
 
 from lsp_server.refactor.change.overrides import overrides_known
 from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, is_relative_import
+from lsp_server.refactor.code.declarations import names_of
 from lsp_server.refactor.code.grammar import (
     SELF,
     callee_of,
@@ -127,6 +128,8 @@ def doubt_of(
     is_own = bool(own) and _is_near(match.nodes[0], own or ())
     if rule.is_syntax and not is_own and not is_free:
         return "only its syntax is as in the example"
+    if not is_own and (name := _unknown_for_local(rule, match, scopes)):
+        return f"nothing here binds `{name}`, which the edit uses instead of a local name"
     if other := other_meaning(rule, match, own or (), is_own=is_own):
         return other
     if name := other_generic(rule, match, own):
@@ -211,6 +214,16 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
     if len(rule.pattern) == len(rule.template) == 1 and _is_modified_type(rule.pattern[0], rule.template[0]):
         return "another file declares another type of this name"
     return ""
+
+
+def _unknown_for_local(rule: Rule, match: Match, scopes: Scopes) -> str:
+    """Return a name that nothing binds, and that comes where a parameter or a variable from around goes; "" if none."""
+    names, kept = names_of(scopes.syntax), names_in(rule.template)
+    local = {one.text for one in rule.names if one.binding in ("parameter", "local") and one.text not in kept}
+    inside = range(match.start, match.end)
+    if all(any(start in inside for start in names.declared(name)) for name in local):
+        return ""
+    return next((name for name in rule.unbound if scopes.binding(name, match.nodes[0]) == UNKNOWN), "")
 
 
 def _is_of_alias(rule: Rule) -> bool:
@@ -319,7 +332,9 @@ def _says(pattern: Pattern, bound: frozenset[str], is_prefix_enough: bool, aroun
     if is_plain or PLAIN_KIND.search(pattern.kind) or PLAIN_KIND.search(around):
         return 0
     if is_operator(pattern.text):
-        return int(pattern.text not in "<>" or "type" not in around)  # the brackets of a type are no operators
+        # A regular expression begins with a `/`, and the brackets of a type are no operators either.
+        is_sign = (pattern.text == "/" and "regex" in around) or (pattern.text in "<>" and "type" in around)
+        return int(not is_sign and pattern.text != "=")
     if pattern.text.lower() in _KEYWORD_LITERAL:
         return 1
     return _ENOUGH * (pattern.named or (pattern.text.isalpha() and pattern.text not in _COMMON))

@@ -1,4 +1,4 @@
-"""The names that an edit takes away: a place may still use them."""
+"""The names and values that an edit takes away: a place may still use them."""
 
 import itertools
 import re
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from lsp_server.refactor.code.bindings import binds, is_function
+from lsp_server.refactor.code.declarations import Declaration, Names
 from lsp_server.refactor.code.grammar import is_call, is_container, is_definition, is_fixed_name, is_name
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.rules.matching import Match, match_at
@@ -14,6 +15,8 @@ from lsp_server.refactor.rules.pattern import Hole, Leaf, Pattern, Rest, items, 
 from lsp_server.refactor.rules.rule import Rule
 
 _NEAR = 4
+_ZEROED = frozenset({"go", "python", "ruby", "php"})
+"""Languages in which a variable without a value has that of its type, or is none."""
 _BLOCK_BINDER = re.compile(r"^(for|enhanced_for|range|with|except|catch)")
 
 
@@ -25,9 +28,42 @@ def dropped_name(rule: Rule, match: Match) -> str | None:
     return None
 
 
-def drops_used(rule: Rule, match: Match) -> bool:
-    """Return whether an example uses a parameter that it drops."""
-    return any(is_parameter for _, is_parameter in _uses(rule, match))
+def drops_used(rule: Rule, match: Match, names: Names) -> bool:
+    """Return whether an example uses a parameter that it drops, or reads a variable whose value it drops."""
+    return any(is_parameter for _, is_parameter in _uses(rule, match)) or bool(_read_unset(rule, match, names))
+
+
+def dropped_value(rule: Rule, match: Match, names: Names) -> str | None:
+    """Return a reason if the edit takes the value of a variable away that the place reads before it sets it."""
+    name = "" if rule.drops_used else _read_unset(rule, match, names)
+    return f"`{name}`, whose value the edit takes away, may be read here before it is set" if name else None
+
+
+def _read_unset(rule: Rule, match: Match, names: Names) -> str:
+    """Return a local variable that loses its first value, and that the next statement of its block does not set.
+
+    Statements before that one may not use it. It is "" if no variable does.
+    """
+    old, new = ([item.text for item in items(side) if isinstance(item, Leaf)] for side in (rule.pattern, rule.template))
+    if old.count("=") <= new.count("=") or rule.language in _ZEROED:
+        return ""
+    for leaf in (leaf for node in match.nodes for leaf in node.leaves() if is_name(leaf)):
+        one = names.declared(leaf.text).get(leaf.start)
+        if one is not None and one.sort == "local" and not one.is_parameter and one.leaf is leaf:
+            after = (each for each in names.leaves(leaf.text) if match.end <= each.start < one.scope.end)
+            if (use := next(after, None)) is not None and not _is_set_by(use, one):
+                return leaf.text
+    return ""
+
+
+def _is_set_by(use: Node, one: Declaration) -> bool:
+    """Return whether the use of a variable is the target of a statement of its block, whose value does not read it."""
+    target = use.parent
+    if target is None or target.child("left") is not use or all(child.text != "=" for child in target.children):
+        return False
+    is_read = any(leaf.text == use.text for leaf in target.leaves() if leaf is not use)
+    statement = target if target.parent is one.scope else target.parent
+    return not is_read and statement is not None and statement.parent is one.scope
 
 
 def with_followers(rules: Sequence[Rule]) -> tuple[Rule, ...]:

@@ -18,6 +18,8 @@ PLAIN_KIND = re.compile(
 _CONDITION, _CONSTANT, _STATEMENT = "a condition", "the type of a constant", "a statement of its own"
 _TESTED = "behind a test of its value"
 _ARGUMENT, _NO_ARGUMENT, _IN_INTERFACE = "an argument", "no argument", "a member of an interface"
+_CAUGHT = "what is caught"
+_CATCHES = re.compile(r"^(except_clause|except_group_clause|catch_clause|catch_block|rescue)$")
 _POSITIONS = {
     "deferred": re.compile(r"^(defer|go)_statement$"),
     "a bound of a type": re.compile(r"^(trait_bounds|where_predicate|type_bound|constraint)$"),
@@ -36,9 +38,9 @@ def position_of_example(old: Node, new: Sequence[Node]) -> str:
     """Return where the code of an example is, if that may matter: "deferred", "an attribute"; else "".
 
     A value that the edit keeps may be put to the test there, or be a statement; what it hands over to a call may have
-    been tested before (`if err != nil { return err }`). What loses the arguments of its type takes them from what it is
-    assigned to, and an argument may be assigned to anything. What becomes a reference where it is an argument would
-    make a variable another one.
+    been tested before (`if err != nil { return err }`). If another error is caught, the old one may still be thrown.
+    What loses the arguments of its type takes them from what it is assigned to, and an argument may be assigned to
+    anything. What becomes a reference where it is an argument would make a variable another one.
     """
     if any(same(old, one) for top in new for one in top.walk()) and _is_condition(old):
         return _CONDITION
@@ -50,6 +52,8 @@ def position_of_example(old: Node, new: Sequence[Node]) -> str:
         return _NO_ARGUMENT
     if len(new) == 1 and _is_argument(old) and next(new[0].leaves()).text == "&" != next(old.leaves()).text:
         return _ARGUMENT
+    if len(new) == 1 and _is_caught(old) and [*old.leaves()][-1].text != [*new[0].leaves()][-1].text:
+        return _CAUGHT
     tokens = [Counter(leaf.text for top in side for leaf in top.leaves()) for side in ((old,), new)]
     if position_of_modifier(old) and _is_less(*tokens):
         return _IN_INTERFACE
@@ -111,6 +115,8 @@ def other_position(rule: Rule, node: Node) -> str:
         here = _ARGUMENT if _is_argument(node) else _NO_ARGUMENT
     elif rule.position == _ARGUMENT:
         here = _ARGUMENT if _is_argument(node) else here
+    elif rule.position == _CAUGHT:
+        here = _CAUGHT if _is_caught(node) else here
     elif rule.position == _CONSTANT:
         here = _CONSTANT if _is_of_constant(node) else here
     elif rule.position == _IN_INTERFACE:
@@ -153,6 +159,14 @@ def _is_condition(node: Node) -> bool:
     while node.parent is not None and node.parent.kind == "parenthesized_expression":
         node = node.parent
     return node.field == "condition"
+
+
+def _is_caught(node: Node) -> bool:
+    """Return whether a node is in the head of a clause that catches errors."""
+    for child, above in itertools.pairwise((node, *node.ancestors())):
+        if _CATCHES.search(above.kind):
+            return "block" not in child.kind and child.field != "body"
+    return False
 
 
 def _tested(node: Node) -> set[str]:

@@ -1,5 +1,7 @@
 """Edits that take away the name of a loop, a `with` or a `catch`: what else uses it keeps the place as it is."""
 
+import re
+
 import pytest
 from support.refactor_case import reasons, sure_edit
 
@@ -58,3 +60,55 @@ def test_the_name_of_a_loop_that_stays_one_is_not_taken_away() -> None:
     text = before.replace("i", "j").replace("n;", "m;").replace("fjnc", "func")
     edit = sure_edit("go", text, (before, before.replace("i := 0; i < n; i++", "i := range n")))
     assert edit.applied(text) == text.replace("j := 0; j < m; j++", "j := range m")
+
+
+VALUES = [
+    ("java", "class A { void f() { %s } }\n", "int n = 0;", "int n;", "n = g();", "h(n);"),
+    ("csharp", "class A { void F() { %s } }\n", "int n = 0;", "int n;", "n = g();", "h(n);"),
+    ("javascript", "function f() { %s }\n", "let n = 0;", "let n;", "n = g();", "h(n);"),
+    ("typescript", "function f() { %s }\n", "let n = 0;", "let n;", "n = g();", "h(n);"),
+    ("cpp", "void f() { %s }\n", "int n = 0;", "int n;", "n = g();", "h(n);"),
+    ("rust", "fn f() { %s }\n", "let mut n = 0;", "let n;", "n = g();", "h(n);"),
+]
+
+
+@pytest.mark.parametrize(("language", "form", "old", "new", "sets", "reads"), VALUES)
+def test_a_variable_loses_its_first_value_only_where_it_is_set_before_it_is_read(
+    language: str, form: str, old: str, new: str, sets: str, reads: str
+) -> None:
+    example = form % f"{old} {sets}", form % f"{new} {sets}"
+
+    def other(one: str) -> str:
+        return form % re.sub(r"\bn\b", "k", one)
+
+    text = other(f"{old} {sets}")
+    assert sure_edit(language, text, example).applied(text) == other(f"{new} {sets}")
+    for late in (reads, f"if (h()) {{ {sets} }} {reads}", sets.replace("g()", "n + 1")):
+        edit = sure_edit(language, other(f"{old} {late}"), example)
+        assert not edit.edits
+        assert "`k`, whose value the edit takes away, may be read here before it is set" in reasons(edit)
+
+
+def test_an_example_that_reads_the_variable_without_its_value_says_that_it_has_one() -> None:
+    example = "void f() { Name n = Name(); g(n); }\n", "void f() { Name n; g(n); }\n"
+    text = "void h() { Name k = Name(); g(k); }\n"
+    assert sure_edit("cpp", text, example).applied(text) == "void h() { Name k; g(k); }\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text"),
+    [
+        ("python", "def f(a=None):\n    b(a)\n", "def f(a):\n    b(a)\n", "def g(c=None):\n    d(c)\n"),
+        ("javascript", "function f(a = null) { b(a); }\n", "function f(a) { b(a); }\n",
+         "function g(c = null) { d(c); }\n"),
+        ("php", "<?php\nfunction f($a = null) { b($a); }\n", "<?php\nfunction f($a) { b($a); }\n",
+         "<?php\nfunction g($c = null) { d($c); }\n"),
+        ("ruby", "def f(a = nil)\n  b(a)\nend\n", "def f(a)\n  b(a)\nend\n", "def g(c = nil)\n  d(c)\nend\n"),
+    ],
+)  # fmt: skip
+def test_the_default_of_another_function_s_parameter_does_not_go(
+    language: str, before: str, after: str, text: str
+) -> None:
+    edit = sure_edit(language, text, (before, after), paths=("a", "b"))
+    assert not edit.edits
+    assert reasons(edit) == ["doubtful: only its syntax is as in the example"]
