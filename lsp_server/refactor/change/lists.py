@@ -1,7 +1,8 @@
 """How the elements of a list before an edit correspond to those after it."""
 
-from collections.abc import Sequence
-from difflib import SequenceMatcher
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from difflib import Match, SequenceMatcher
 
 import attrs
 
@@ -10,8 +11,11 @@ from lsp_server.refactor.code.grammar import (
     callee_of,
     is_arguments,
     is_call,
+    is_callee,
     is_container,
+    is_fixed_name,
     is_list,
+    is_name,
     is_named_element,
 )
 from lsp_server.refactor.code.node import Node, same
@@ -51,6 +55,7 @@ def align(before: Sequence[Node], after: Sequence[Node]) -> list[Alignment]:
     """Return the corresponding lists of two runs of nodes."""
     old = [node for top in before for node in top.walk() if _is_aligned(node)]
     new = [node for top in after for node in top.walk() if _is_aligned(node)]
+    used = {*(_values(after) - _values(before))}
     alignments: list[Alignment] = []
     # Arguments that are all the same are the same, wherever they are now.
     for one in sorted(old, key=lambda node: not any(len(elements(node)) > 1 and same(node, other) for other in new)):
@@ -59,7 +64,7 @@ def align(before: Sequence[Node], after: Sequence[Node]) -> list[Alignment]:
         other = next((node for node in ranked if _correspond(one, node, before, after)), None)
         if other is not None:
             new.remove(other)
-            alignments.append(_aligned(one, other, f"R{len(alignments)}", _outside(other, after)))
+            alignments.append(_aligned(one, other, f"R{len(alignments)}", _outside(other, after), used))
         elif is_container(one) and _is_moved(elements(one), after):
             statements = tuple(elements(one))
             run = Run(f"R{len(alignments)}_0", statements, statements, 0, 0)
@@ -139,12 +144,23 @@ def _outside(list_node: Node, tops: Sequence[Node]) -> set[int]:
     return {node.digest for top in tops for node in top.walk() if id(node) not in inside}
 
 
-def _aligned(before: Node, after: Node, name: str, outside: set[int]) -> Alignment:
+def _values(tops: Sequence[Node]) -> Counter[str]:
+    return Counter(leaf.text for top in tops for leaf in top.leaves() if _is_value(leaf))
+
+
+def _is_value(leaf: Node) -> bool:
+    return is_name(leaf) and not is_callee(leaf) and not is_fixed_name(leaf)
+
+
+def _aligned(before: Node, after: Node, name: str, outside: set[int], used: set[str]) -> Alignment:
+    """Return two lists with their runs. Arguments with names that are `used` once more are in none."""
     old, new = elements(before), elements(after)
     old_keys, new_keys = [node.digest for node in old], [node.digest for node in new]
     blocks = [
         block for block in SequenceMatcher(None, old_keys, new_keys, autojunk=False).get_matching_blocks() if block.size
     ]
+    if is_arguments(before) or before.kind in _KEYED:
+        blocks = [part for block in blocks for part in _without(block, old, used)]
     kept = {block.a + index for block in blocks for index in range(block.size)}
     moved = any(
         index not in kept and (node.digest in outside or node.digest in new_keys) for index, node in enumerate(old)
@@ -167,6 +183,17 @@ def _aligned(before: Node, after: Node, name: str, outside: set[int]) -> Alignme
     if (new_rest and _is_derived(before)) or all(map(is_named_element, (*old_rest, *new_rest))):
         return Alignment(before, after, _with_room(runs, len(old), len(new), name, kept, new_kept))
     return Alignment(before, after, tuple(run for run in runs if _is_free(run, len(old), len(new))))
+
+
+def _without(block: Match, elements: Sequence[Node], used: set[str]) -> Iterator[Match]:
+    """Yield the parts of a block of equal elements between those that have a name which is used once more."""
+    start = 0
+    for index in range(block.size + 1):
+        is_end = index == block.size
+        if is_end or any(leaf.text in used and _is_value(leaf) for leaf in elements[block.a + index].leaves()):
+            if index > start:
+                yield Match(block.a + start, block.b + start, index - start)
+            start = index + 1
 
 
 def _is_derived(node: Node) -> bool:

@@ -1,6 +1,7 @@
 """Which nodes of an example vary: arguments and operands that are the same before and after the edit."""
 
 import functools
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from lsp_server.refactor.change.difference import Change
 from lsp_server.refactor.code.bindings import Scopes, binds
 from lsp_server.refactor.code.grammar import (
     SELF,
+    argument_name,
     binder_at,
     is_access,
     is_arguments,
@@ -58,7 +60,7 @@ class Variables:
 
     def hole(self, node: Node) -> Hole | None:
         """Return the hole that a node of the text before is; None if it stays as it is."""
-        if node in self._change.before or self._is_all(node):
+        if node in self._change.before or self._is_all(node) or (_is_key(node) and not self._is_read_once_more(node)):
             return None
         if is_name(node) and node.text.startswith("test_") and node.field == "name":
             self.holes[key_of(node)] = Hole(f"X{len(self.holes)}", frozenset({node.kind}), prefix="test_")
@@ -152,6 +154,12 @@ class Variables:
         if above is None or above.kind not in _GENERIC or above.children[0] is not node:
             return False
         return is_callee(above) or key_of(above) not in self._new_keys
+
+    def _is_read_once_more(self, node: Node) -> bool:
+        """Return whether the edit has some code more often than it was there."""
+        old = [one for top in self._change.before for one in top.walk()]
+        old_count, new_count = (sum(same(one, node) for one in side) for side in (old, self._new))
+        return new_count > old_count
 
     def _is_in_value(self, node: Node) -> bool:
         """Return whether a node is what the edit takes more out of. Only the arguments of its calls vary."""
@@ -262,6 +270,16 @@ def _is_target(node: Node) -> bool:
         return parent.field == "left"
     assigns = "assign" in parent.kind or "declarator" in parent.kind or parent.kind in _ASSIGNING
     return assigns and (node.field in ("left", "name", "pattern") or node is parent.children[0])
+
+
+def _is_key(node: Node) -> bool:
+    """Return whether a node is in the key of an element: `a` of `f(a: b)`, `T{a: b}` and `{"a": b}`."""
+    for child, above in itertools.pairwise((node, *node.ancestors())):
+        if is_named_element(above) or argument_name(above):
+            return len(above.children) > 1 and above.children[0] is child
+        if is_list(above):
+            return False
+    return False
 
 
 @attrs.frozen(eq=False)

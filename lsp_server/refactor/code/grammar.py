@@ -59,7 +59,7 @@ _NOT_A_UNIT = re.compile(
     r"|parameter_list$|^parenthesized_expression$|^expression_list$|^dotted_name$|_clause$|^with_item$|^as_pattern"
     r"|variable_declarator$|^string|^regex|_string$|string_literal$|^template_|_content$|_fragment$|keyed_element|literal_element"
     r"|^literal_value$|^list$|^tuple$|^dictionary$|^object$|^array$|_list$|^type_parameter$|_spec$|^optional_chain$"
-    r"|^type_annotation$|^spread_element$|_splat$|^lambda_parameters$|^value_argument|^jsx_closing_element$|^modifiers$|^navigation_suffix$|^namespace_name$)"
+    r"|^type_annotation$|^spread_element$|_splat$|^lambda_parameters$|^variable_name$|^value_argument|^jsx_closing_element$|^modifiers$|^navigation_suffix$|^namespace_name$)"
 )
 _UNIT_CLAUSE = re.compile(
     r"^(except_clause|case_clause|catch_clause|for_in_clause|expression_case|communication_case|base_clause"

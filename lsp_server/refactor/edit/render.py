@@ -16,6 +16,8 @@ from lsp_server.refactor.rules.rule import Inserts, Rule
 
 OPENING = frozenset("([{")
 CLOSING = frozenset({")", "]", "}", ">", "/>"})
+_ENDS = CLOSING | {"'", '"', "`"}
+"""Tokens without a name that an element of a list may end with."""
 
 
 class LeftOut(Exception):
@@ -289,7 +291,7 @@ class _Rendering:
         if not gaps[0] and not opens and not closes:
             # Room for more elements has no gap in the example.
             room = next((item for item in (other, one) if isinstance(item, Rest)), None)
-            if room is not None and not (isinstance(one, Leaf) and not one.named):
+            if room is not None and not (isinstance(one, Leaf) and not one.named and one.text not in _ENDS):
                 return room.separator
         if "," in gaps[0] and (opens or closes) and self._rule.inserts is None and right not in self._layout.tuple_ends:
             return ""

@@ -23,7 +23,7 @@ from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, import_e
 from lsp_server.refactor.code.declarations import names_of
 from lsp_server.refactor.code.grammar import is_name, root_level
 from lsp_server.refactor.code.imports import Import, ImportEdit
-from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.node import Node, same
 from lsp_server.refactor.code.syntax import Syntax, indent_unit
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.edit.checks import hidden_names
@@ -62,6 +62,9 @@ from lsp_server.refactor.rules.values import seen_of
 
 _MOST_INSERTIONS = 2
 _ONLY_ADDED = "statements that are only added say nothing of where else they belong"
+_EQUAL = "both sides of the example are equal"
+_NO_CODE = "only comments or white space changed"
+_NO_OTHERS = "what changed says nothing of other places"
 _NOTHING = Own("", ())
 _NO_IMPORTS = ImportRules()
 _NO_RENAMES = Renames()
@@ -167,18 +170,23 @@ def learn(examples: Iterable[Example], language: Language) -> RuleSet:
     """
     lessons: list[Lesson] = []
     reasons: list[str] = []
+    nothing = _EQUAL
     for example in examples:
         before, after = parsed(example, language)
+        if before.data != after.data:
+            nothing = _NO_CODE if same(before.root, after.root) else _NO_OTHERS
         one = lesson(before, after, has_widest=True, path=example.path)
         if after.errors > before.errors or ((before.errors or after.errors) and not (one.learned or one.renames.rules)):
             reasons.append(f"the example has syntax errors in {language.id}")
         else:
             lessons.append(one)
-    return learned_set(lessons, language, reasons)
+    return learned_set(lessons, language, reasons, nothing)
 
 
-def learned_set(lessons: Sequence[Lesson], language: Language, reasons: Sequence[str] = ()) -> RuleSet:
-    """Return the rules of lessons. `reasons` say why other examples gave none. Raises NoRule if there are none."""
+def learned_set(
+    lessons: Sequence[Lesson], language: Language, reasons: Sequence[str] = (), nothing: str = _EQUAL
+) -> RuleSet:
+    """Return the rules of lessons. `reasons` say why other examples gave none. Raises NoRule, else with `nothing`."""
     learned: list[Learned] = []
     imports = ImportEdit()
     said = list(reasons)
@@ -199,7 +207,7 @@ def learned_set(lessons: Sequence[Lesson], language: Language, reasons: Sequence
     if not learned and not wide and not sure and not renames:
         if not said and (imports.added or imports.removed):
             raise NoRule("no rule: only imports changed; change a place that uses them too")
-        reason = said[0] if said else "both sides of the example are equal"
+        reason = said[0] if said else nothing
         raise NoRule(f"no rule: {reason}; give an example of a changed call, expression or statement")
     learned = [*learned, *(attrs.evolve(one, rule=rule, wide=None) for one in learned for rule in swapped(one.rule))]
     covered = [one for one in learned if one.wide is not None and covers(one.wide, one.rule)]

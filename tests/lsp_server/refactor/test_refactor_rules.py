@@ -184,6 +184,7 @@ def test_a_number_alone_says_nothing_unless_it_is_what_to_look_for() -> None:
     ("before", "after", "reason"),
     [
         ("foo(a)", "foo(a)", "both sides of the example are equal"),
+        ("foo(a)  # b\n", "foo(a)\n", "only comments or white space changed"),
         ("foo(a)\n", "foo(a)\nbar(b)\n", "statements that are only added say nothing"),
         ("foo(a", "foo(a, b)", "the example has syntax errors in python"),
     ],
