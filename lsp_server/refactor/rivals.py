@@ -13,6 +13,8 @@ from lsp_server.refactor.code.declarations import Declaration, is_prototype, nam
 from lsp_server.refactor.code.syntax import parse
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.edit.rewrite import fits_language
+from lsp_server.refactor.places.doubts import is_same_file
+from lsp_server.refactor.places.modules import Declared
 from lsp_server.refactor.rules.rule import Rename, Rule, RuleSet
 from lsp_server.refactor.search import Target, texts_of
 from lsp_server.refactor.worker import side_by_side
@@ -62,7 +64,10 @@ def with_rivals(rules: Sequence[RuleSet], targets: Sequence[Target], seconds: fl
     return [
         attrs.evolve(
             one,
-            rules=tuple(_settled(rule, found[id(rule)], crates) if id(rule) in found else rule for rule in one.rules),
+            rules=tuple(
+                _settled(_of_crate(rule, targets), found[id(rule)], crates) if id(rule) in found else rule
+                for rule in one.rules
+            ),
         )
         for one in rules
     ]
@@ -70,6 +75,18 @@ def with_rivals(rules: Sequence[RuleSet], targets: Sequence[Target], seconds: fl
 
 def _is_wanted(rule: Rule) -> bool:
     return rule.rename is not None and not rule.rename.is_found and not rule.rename.is_of_file
+
+
+def _of_crate(rule: Rule, targets: Sequence[Target]) -> Rule:
+    """Return a rule that renames a global of Rust with the crate that it is of."""
+    rename = rule.rename
+    if rename is None or rename.sort != "global" or rule.language != "rust":
+        return rule
+    example = next((one for one in targets if is_same_file(one.path, rule.path)), None)
+    if example is None:
+        return rule
+    declared = Declared(rule.language, example.path, rule.words[0]).located(example.folder)
+    return attrs.evolve(rule, rename=attrs.evolve(rename, owner=declared.package))
 
 
 def _settled(rule: Rule, declared: Sequence[Declaration], crates: Collection[str]) -> Rule:

@@ -2,13 +2,14 @@
 
 import builtins
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from difflib import SequenceMatcher
 from weakref import WeakKeyDictionary
 
 import attrs
 
 from lsp_server.refactor.code.grammar import around, is_definition, is_import, is_name, is_parameters
+from lsp_server.refactor.code.import_parts import ImportPart, parts_of
 from lsp_server.refactor.code.imports import Import, ImportEdit
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax
@@ -36,17 +37,7 @@ _STATIC = re.compile(
 _HAS_METHODS = re.compile(r"class|^(impl|trait|struct|enum)_item$|^(trait|enum|interface)_declaration$")
 _PACKAGE = re.compile(r"^(package_(declaration|header|clause)|namespace_definition)$")
 _OF_PACKAGE = {"java": "import {}.{};", "php": "use {}\\{};", "kotlin": "import {}.{}", "scala": "import {}.{}"}
-_VERSION = re.compile(r"^v\d+$")
 _TABLES: "WeakKeyDictionary[Syntax, ImportTable]" = WeakKeyDictionary()
-
-
-@attrs.frozen(eq=False)
-class ImportPart:
-    """One imported name: `node` is its own part of `statement`, and the statement itself when it has no other."""
-
-    what: Import
-    node: Node
-    statement: Node
 
 
 @attrs.frozen(eq=False)
@@ -88,12 +79,10 @@ def imports_of(syntax: Syntax) -> ImportTable:
     known = _TABLES.get(syntax)
     if known is not None:
         return known
-    language = syntax.language.id
-    read = _READERS.get(traits_of(language).family or language, _read_text)
     parts = [
         part
         for node in import_statements(syntax.root)
-        for part in read(node, syntax)
+        for part in parts_of(node, syntax)
         if part.what.source or part.what.name
     ]
     table = _TABLES[syntax] = ImportTable(tuple(parts))
@@ -131,83 +120,6 @@ def import_statements(root: Node) -> Iterator[Node]:
             yield node
         else:
             waiting.extend(reversed(node.children))
-
-
-def _read_python(node: Node, syntax: Syntax) -> list[ImportPart]:
-    is_from = node.kind != "import_statement"
-    module = node.child("module_name")
-    source = _text(module, syntax) if module is not None else ("__future__" if "future" in node.kind else "")
-    names = [child for child in node.children if child.field == "name"]
-    parts: list[ImportPart] = []
-    for name in names:
-        alias = ""
-        inner = name
-        if name.kind == "aliased_import":
-            inner, alias = name.children[0], _text(name.children[-1], syntax)
-        text = _text(inner, syntax)
-        what = Import(source, text, alias, "python") if is_from else Import(text, "", alias, "python")
-        parts.append(ImportPart(what, name if len(names) > 1 else node, node))
-    if any(child.kind == "wildcard_import" for child in node.children):
-        parts.append(ImportPart(Import(source, "*", "", "python"), node, node))
-    return parts
-
-
-def _read_script(node: Node, syntax: Syntax) -> list[ImportPart]:
-    module = node.child("source")
-    if module is None:
-        return []
-    source = _text(module, syntax)[1:-1]
-    kind = "type" if any(child.text == "type" for child in node.children) else "named"
-    clause = next((child for child in node.children if child.kind == "import_clause"), None)
-    if clause is None:
-        return [ImportPart(Import(source, "", "", "bare"), node, node)]
-    found: list[tuple[Import, Node]] = []
-    for child in clause.children:
-        if child.kind == "identifier":
-            found.append((Import(source, "default", child.text, "default"), child))
-        elif child.kind == "namespace_import":
-            found.append((Import(source, "*", child.children[-1].text, "namespace"), child))
-        elif child.kind == "named_imports":
-            for one in child.children:
-                names = [leaf.text for leaf in one.children if leaf.named]
-                if one.named and names:
-                    found.append((Import(source, names[0], names[1] if len(names) > 1 else "", kind), one))
-    return [ImportPart(what, part if len(found) > 1 else node, node) for what, part in found]
-
-
-def _read_go(node: Node, syntax: Syntax) -> list[ImportPart]:
-    specs = [one for one in node.walk() if one.kind == "import_spec"]
-    parts: list[ImportPart] = []
-    for spec in specs:
-        path = _text(spec.children[-1], syntax)[1:-1]
-        alias = spec.children[0].tokens if len(spec.children) > 1 else ""
-        what = Import(path, "", alias or _go_name(path), "go")
-        parts.append(ImportPart(what, spec if len(specs) > 1 else node, node))
-    return parts
-
-
-def _go_name(path: str) -> str:
-    """Return the name that a Go package most likely has, if its path's last part is none."""
-    steps = path.split("/")
-    last = steps[-2] if len(steps) > 1 and _VERSION.match(steps[-1]) else steps[-1]
-    return last.partition(".")[0].removeprefix("go-")
-
-
-def _read_text(node: Node, syntax: Syntax) -> list[ImportPart]:
-    names = [leaf.text for leaf in node.leaves() if leaf.named and leaf.text.isidentifier()]
-    text = _text(node, syntax)
-    return [ImportPart(Import(text, "", names[-1] if names else "", "text"), node, node)]
-
-
-def _text(node: Node, syntax: Syntax) -> str:
-    return syntax.text(node.start, node.end)
-
-
-_READERS: dict[str, Callable[[Node, Syntax], Sequence[ImportPart]]] = {  # by language, or family of languages
-    "python": _read_python,
-    "go": _read_go,
-    "script": _read_script,
-}
 
 
 @attrs.frozen

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from lsp_server.refactor.code.bindings import ImportPart, ImportTable, Scopes, imports_of
+from lsp_server.refactor.code.bindings import ImportTable, Scopes, imports_of
+from lsp_server.refactor.code.import_parts import ImportPart
 from lsp_server.refactor.code.imports import Import, ImportEdit
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax
@@ -61,7 +62,7 @@ class _Editor:
             else:
                 edits.append(self._deleted(node))
         edits += [self._inserted(one) for one in new]
-        return _merged(edits)
+        return _merged(edits, self._newline)
 
     def _renamed(
         self, new: Sequence[Import], parts: Sequence[ImportPart], edits: list[ByteEdit]
@@ -137,11 +138,15 @@ class _Editor:
         return inner[0] if inner else part.statement
 
     def _without(self, part: ImportPart, gone: Sequence[ImportPart]) -> ByteEdit:
-        others = self._together(part)
-        index = others.index(part)
-        if any(other not in gone for other in others[:index]):
-            return ByteEdit(others[index - 1].node.end, part.node.end, "")
-        return ByteEdit(part.node.start, others[index + 1].node.start, "")
+        going = {id(other.node) for other in gone}
+        others = [other.node for other in self._together(part)]
+        if self._language == "rust" and part.node.parent is not None:
+            others = part.node.parent.parts  # a group may be in another one
+        index = next(at for at, other in enumerate(others) if other is part.node)
+        if any(id(other) not in going for other in others[:index]):
+            return ByteEdit(others[index - 1].end, part.node.end, "")
+        end = others[index + 1].start if index + 1 < len(others) else part.node.end
+        return ByteEdit(part.node.start, end, "")
 
     def _deleted(self, node: Node) -> ByteEdit:
         """Delete a statement with its line."""
@@ -240,8 +245,8 @@ def _group_of(one: Import) -> str:
     return "relative" if one.source.startswith(".") else "package"
 
 
-def _merged(edits: Sequence[ByteEdit]) -> list[ByteEdit]:
-    """Return the edits in their order; several insertions at one place become one."""
+def _merged(edits: Sequence[ByteEdit], newline: str) -> list[ByteEdit]:
+    """Return the edits in their order; several insertions at one place become one, also where a line goes."""
     merged: list[ByteEdit] = []
     for edit in sorted(edits, key=lambda one: (one.start, one.end)):
         last = merged[-1] if merged else None
@@ -249,6 +254,8 @@ def _merged(edits: Sequence[ByteEdit]) -> list[ByteEdit]:
             merged[-1] = ByteEdit(last.start, edit.end, last.text + edit.text)
         elif last is None or last.end <= edit.start:
             merged.append(edit)
+        elif edit.start == edit.end:
+            merged[-1] = ByteEdit(last.start, last.end, f"{last.text}{edit.text.removeprefix(newline)}{newline}")
     return merged
 
 

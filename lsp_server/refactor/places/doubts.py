@@ -144,7 +144,7 @@ def doubt_of(
     becomes_static = "this" in gone and not come.isdisjoint({"self", "static"})  # as `self::f()` of PHP
     if why := other_owner(rule, match.nodes[0], scopes.syntax):
         return why
-    is_other_file = own is None and bool(rule.path) and not _is_same_file(path, rule.path)
+    is_other_file = own is None and bool(rule.path) and not is_same_file(path, rule.path)
     is_other_class = is_other_file or (bool(own) and bool(rule.path) and not is_in_class(match.nodes[0], own or ()))
     if (is_other or becomes_static or is_other_class) and (name := own_method(rule, match)):
         return f"`{name}` is a method of its own class"
@@ -180,7 +180,7 @@ def _is_beside(path: str, other: str) -> bool:
     return bool(other) and (short == long or (bool(short) and long.endswith(f"/{short}")))
 
 
-def _is_same_file(path: str, other: str) -> bool:
+def is_same_file(path: str, other: str) -> bool:
     """Return whether two paths may be of one file, whose text changed since. They may begin at different folders."""
     short, long = sorted((path, other), key=len)
     return f"/{long}".endswith(f"/{short}")

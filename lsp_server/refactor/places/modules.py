@@ -15,7 +15,8 @@ from engine.reading import read_text
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.code.bindings import imports_of
 from lsp_server.refactor.code.declarations import Names, is_member, receiver
-from lsp_server.refactor.code.grammar import is_access, is_import
+from lsp_server.refactor.code.grammar import is_import
+from lsp_server.refactor.code.import_parts import use_tree
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax, parse
 from lsp_server.refactor.code.traits import traits_of
@@ -307,7 +308,7 @@ class _Here:
         self.bound: dict[str, tuple[list[str], Node]] = {}
         for node in (one for one in syntax.root.walk() if one.kind == "use_declaration"):
             argument = node.child("argument")
-            for steps, bound in _use_tree(argument, []) if argument is not None else ():
+            for steps, bound, _ in use_tree(argument, []) if argument is not None else ():
                 self.bound.setdefault(bound, (steps, node))
 
     def absolute(self, steps: list[str], at: Node, most: int = _MOST_USES) -> tuple[str, tuple[str, ...]] | None:
@@ -336,27 +337,3 @@ class _Here:
         if first == "self":
             return self._root, (*module, *rest)
         return (self._root, (*module, first, *rest)) if first in self._children and rest and not inner else None
-
-
-def _use_tree(node: Node, before: list[str]) -> Iterator[tuple[list[str], str]]:
-    """Yield the paths that a `use` names, each with the name that it binds."""
-    if node.kind == "use_list":
-        for one in node.parts:
-            yield from _use_tree(one, before)
-    elif node.kind == "scoped_use_list":
-        way, inner = node.child("path"), node.child("list")
-        steps = [*before, *(_steps(way) if way is not None else [])]
-        yield from _use_tree(inner, steps) if inner is not None else ()
-    elif node.kind == "use_as_clause":
-        way, alias = node.child("path"), node.child("alias")
-        if way is not None and alias is not None:
-            yield [*before, *_steps(way)], alias.text
-    elif node.text == "self":
-        yield before, before[-1] if before else ""
-    elif not node.children or is_access(node):
-        steps = [*before, *_steps(node)]
-        yield steps, steps[-1]
-
-
-def _steps(way: Node) -> list[str]:
-    return [one.text for one in way.leaves() if one.text != "::"]

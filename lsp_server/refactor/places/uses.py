@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from lsp_server.refactor.change.import_roots import MODULE, SORT, module_uses, roots
-from lsp_server.refactor.code.bindings import ImportPart, Scopes, imports_of, origin, same_origin
+from lsp_server.refactor.code.bindings import Scopes, imports_of, origin, same_origin
 from lsp_server.refactor.code.declarations import (
     Declaration,
     Names,
@@ -19,6 +19,7 @@ from lsp_server.refactor.code.declarations import (
     strings_with,
 )
 from lsp_server.refactor.code.grammar import SELF, callee_of, is_call, is_import, is_string_content
+from lsp_server.refactor.code.import_parts import ImportPart
 from lsp_server.refactor.code.imports import Import
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax, parse
@@ -32,6 +33,7 @@ _LEAST = 3
 _SEVERAL_WORDS = re.compile(r"[a-z0-9][A-Z]|\w_[A-Za-z]")
 _SELF = SELF | {"Self", "$this", "super", "base"}
 _FILE_OF_MODULE = re.compile(r"((^|/)(__init__|index))?\.\w+$|(^|/)(mod|lib)\.rs$")
+_OWN_CRATE, _STANDARD = frozenset({"crate", "self", "super"}), frozenset({"std", "core", "alloc"})
 _CONTENT_CALLS = frozenset({"usefixtures", "getfixturevalue"})
 
 
@@ -256,7 +258,7 @@ class Uses:
             return self._rivalry if found.sort == "global" and is_prototype(found) else None
         if self._named_imports:
             return None if any(part.what.alias for part in self._named_imports) else self._rivalry
-        return self._rivalry if not self._traits.names_all else None
+        return self._of_crate() if not self._traits.names_all else None
 
     def _of_other_loop(self, leaf: Node) -> str:
         """Return the doubt of a use in another loop of Python that sets the same variable: it is another one there."""
@@ -277,7 +279,16 @@ class Uses:
             if part.statement.start <= leaf.start < part.statement.end and part.node.end >= leaf.end > part.node.start:
                 return self._rivalry if leaf.field != "alias" else None
         is_last = not self._traits.names_all and self._old in {one.bound for one in self._imports.all}
-        return self._rivalry if is_last else None
+        return self._of_crate() if is_last else None
+
+    def _of_crate(self) -> str | None:
+        """Return the doubt of a name that a file of Rust takes from a crate; None if that is the standard library."""
+        used = next((one.source for one in self._imports.all if one.bound == self._old), "")
+        first, *inner = re.findall(r"\w+", used.partition("use ")[2]) or [""]
+        if self._names.language != "rust" or not inner or first in _OWN_CRATE or first == self._rename.owner:
+            return self._rivalry
+        is_module = [first, *inner][-2] == self._rename.module
+        return None if first in _STANDARD else self._rivalry if is_module else f"`{first}` may be another crate"
 
     def _of_module(self, leaf: Node) -> str | None:
         """Return the doubt of `module.name`; None if that is no module, or another one."""

@@ -163,3 +163,48 @@ def test_a_script_that_requires_its_modules_gets_no_import() -> None:
     edit = sure_edit("javascript", text, (f"{head}run(a);\n", f"{head}run(twice(a));\n"), paths=("a.mjs", "b.js"))
     assert not edit.edits
     assert reasons(edit) == ["`twice`, which the edit uses, is not known here"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("use a::{c, old};\nfn g() { old(2); c(); }\n", "use a::{c, new};\nfn g() { new(2); c(); }\n"),
+        ("use a::{\n    old,\n    c,\n};\nfn g() { old(2); c(); }\n",
+         "use a::{\n    new,\n    c,\n};\nfn g() { new(2); c(); }\n"),
+        ("use {a::{self, old}, c};\nfn g() { old(2); c(a::d); }\n",
+         "use {a::{self, new}, c};\nfn g() { new(2); c(a::d); }\n"),
+        ("use a::old;\nfn g() { old(2); }\n", "use a::new;\nfn g() { new(2); }\n"),
+        ("use b::{c, old};\nfn g() { old(2); c(); }\n", "use b::{c, old};\nfn g() { old(2); c(); }\n"),
+    ],
+)  # fmt: skip
+def test_a_name_of_a_group_of_rust_is_that_of_a_use_of_its_own(text: str, expected: str) -> None:
+    for group in ("use a::{old, d};\n", "use a::{d, old};\n", "use a::old;\nuse a::d;\n"):
+        example = f"{group}fn f() {{ old(1); d(); }}\n"
+        edit = sure_edit("rust", text, (example, example.replace("old", "new")), paths=("src/x.rs", "src/y.rs"))
+        assert edit.applied(text) == expected
+
+
+def test_what_goes_from_a_group_of_rust_leaves_the_others() -> None:
+    example = "use a::{b, c::{d, e}};\nfn f() { d(1); e(b); }\n", "use a::{b, c::e};\nfn f() { g(1); e(b); }\n"
+    text = "use a::{c::{d, h}, b};\nfn k() { d(2); h(b); }\n"
+    edited = sure_edit("rust", text, example, paths=("a", "b")).applied(text)
+    assert edited == "use a::{c::{h}, b};\nfn k() { g(2); h(b); }\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "expected"),
+    [
+        ("python", "from a import old\nfrom a import d\nold(1)\nd()\n",
+         "from a import d\nfrom q import new\nnew(1)\nd()\n",
+         "from a import old\nold(2)\n", "from q import new\nnew(2)\n"),
+        ("java", "import a.Old;\nimport d.D;\nclass R { Old y; D d; }\n",
+         "import d.D;\nimport q.New;\nclass R { New y; D d; }\n",
+         "import a.Old;\nclass Q { Old x; }\n", "import q.New;\nclass Q { New x; }\n"),
+        ("rust", "use a::{old, d};\nfn f() { old(1); d(); }\n", "use a::{d};\nuse q::new;\nfn f() { new(1); d(); }\n",
+         "use a::old;\nfn g() { old(2); }\n", "use q::new;\nfn g() { new(2); }\n"),
+    ],
+)  # fmt: skip
+def test_an_import_takes_the_line_of_the_only_one_that_goes(
+    language: str, before: str, after: str, text: str, expected: str
+) -> None:
+    assert sure_edit(language, text, (before, after), paths=("a", "b")).applied(text) == expected

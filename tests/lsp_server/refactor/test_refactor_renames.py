@@ -189,6 +189,21 @@ OTHERS = [
         {"tools/lib.py": "def load_each(x):\n    return x\n", "a.py": "from tools.lib import load_each\n\n\nload_each(2)\n"},
     ),
     (
+        "rust",
+        {
+            "src/event.rs": "pub fn load_all() -> u8 { 1 }\nfn all() -> u8 { load_all() }\n",
+            "src/io.rs": "use crate::{event, event::{self as e, load_all}};\nfn f() { load_all(); }\n",
+            "src/old.rs": "use elsewhere::{load_all, Io};\nfn f() -> Io { load_all() }\n",
+            "tests/t.rs": "use my_crate::{load_all, Io};\nfn f() -> Io { load_all() }\n",
+            "Cargo.toml": "[package]\nname = \"my-crate\"\n",
+        },
+        {
+            "src/event.rs": "pub fn load_each() -> u8 { 1 }\nfn all() -> u8 { load_each() }\n",
+            "src/io.rs": "use crate::{event, event::{self as e, load_each}};\nfn f() { load_each(); }\n",
+            "tests/t.rs": "use my_crate::{load_each, Io};\nfn f() -> Io { load_each() }\n",
+        },
+    ),
+    (
         "typescript",
         {
             "src/load.ts": "export function load_all(x: number) {\n  return x;\n}\n",
