@@ -133,6 +133,21 @@ def _read_rust(node: Node, syntax: Syntax) -> Sequence[ImportPart]:
     return parts
 
 
+def _read_php(node: Node, syntax: Syntax) -> Sequence[ImportPart]:
+    """Return the names of a group, or of a list, each as a `use` of its own has it."""
+    clauses = [one for one in node.walk() if one.kind == "namespace_use_clause"]
+    if len(clauses) < 2:
+        return _read_text(node, syntax)
+    words = [child for child in node.children if child.text in ("function", "const")]
+    sort = "".join(f"{one.text} " for one in words)
+    way = "".join(f"{child.tokens}\\" for child in node.children if child.kind == "namespace_name")
+    parts: list[ImportPart] = []
+    for clause in clauses:
+        text = f"use {sort}{way}{_text(clause, syntax)};"
+        parts.append(ImportPart(Import(text, "", [*clause.leaves()][-1].text, "text"), clause, node))
+    return parts
+
+
 def _read_text(node: Node, syntax: Syntax) -> list[ImportPart]:
     names = [leaf.text for leaf in node.leaves() if leaf.named and leaf.text.isidentifier()]
     text = _text(node, syntax)
@@ -148,4 +163,5 @@ _READERS: dict[str, Callable[[Node, Syntax], Sequence[ImportPart]]] = {  # by la
     "go": _read_go,
     "script": _read_script,
     "rust": _read_rust,
+    "php": _read_php,
 }

@@ -140,7 +140,7 @@ class _Editor:
     def _without(self, part: ImportPart, gone: Sequence[ImportPart]) -> ByteEdit:
         going = {id(other.node) for other in gone}
         others = [other.node for other in self._together(part)]
-        if self._language == "rust" and part.node.parent is not None:
+        if part.what.kind == "text" and part.node.parent is not None:
             others = part.node.parent.parts  # a group may be in another one
         index = next(at for at, other in enumerate(others) if other is part.node)
         if any(id(other) not in going for other in others[:index]):

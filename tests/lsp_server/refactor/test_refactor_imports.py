@@ -184,6 +184,22 @@ def test_a_name_of_a_group_of_rust_is_that_of_a_use_of_its_own(text: str, expect
         assert edit.applied(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("use A\\{C, Old};\nf(new Old(2), new C);\n", "use A\\{C, Fresh};\nf(new Fresh(2), new C);\n"),
+        ("use A\\C, A\\Old;\nf(new Old(2), new C);\n", "use A\\C, A\\Fresh;\nf(new Fresh(2), new C);\n"),
+        ("use A\\Old;\nf(new Old(2));\n", "use A\\Fresh;\nf(new Fresh(2));\n"),
+        ("use B\\{C, Old};\nf(new Old(2), new C);\n", "use B\\{C, Old};\nf(new Old(2), new C);\n"),
+    ],
+)
+def test_a_name_of_a_group_of_php_is_that_of_a_use_of_its_own(text: str, expected: str) -> None:
+    for group in ("use A\\{Old, D};\n", "use A\\{D, Old};\n", "use A\\Old;\nuse A\\D;\n"):
+        example = f"<?php\n{group}g(new Old(1), new D);\n"
+        edit = sure_edit("php", f"<?php\n{text}", (example, example.replace("Old", "Fresh")), paths=("a", "b"))
+        assert edit.applied(f"<?php\n{text}") == f"<?php\n{expected}"
+
+
 def test_what_goes_from_a_group_of_rust_leaves_the_others() -> None:
     example = "use a::{b, c::{d, e}};\nfn f() { d(1); e(b); }\n", "use a::{b, c::e};\nfn f() { g(1); e(b); }\n"
     text = "use a::{c::{d, h}, b};\nfn k() { d(2); h(b); }\n"
