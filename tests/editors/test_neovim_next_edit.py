@@ -1,6 +1,7 @@
 """The next edit in a real Neovim: shown where it is, jumped to, accepted, and dismissed for good."""
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ FAR = 60
 APP = f"import http\n\nhttp.get(one)\n\n\nhttp.get(two){chr(10) * FAR}http.get(three)\n"
 OTHER = "import http\n\n\ndef load():\n    return '🦊', http.get(four)\n"
 ADDED = ", timeout=1"
+_ANSWER_S = 40.0
 # What is drawn: row, column and text of each virtual text, and the hint.
 DRAWN = """
 local found = {}
@@ -258,6 +260,7 @@ def test_any_edit_is_drawn_as_what_it_changes(
     neovim.eventually(lambda: neovim.text() == "\n".join(wanted), "the text is another")
 
 
+@pytest.mark.timeout(300)
 def test_a_model_for_edits_offers_what_no_rule_knows(in_neovim: Open, neovim_settings: dict[str, Any]) -> None:
     coder = coder_or_skip()
     cart = "def price(items, tax):\n    return sum(items)\n\n\ndef pay(cart):\n    return price(cart.items, cart.tax)\n"
@@ -265,7 +268,14 @@ def test_a_model_for_edits_offers_what_no_rule_knows(in_neovim: Open, neovim_set
         settings = {**neovim_settings, "editsModel": str(coder)}
         neovim = in_neovim(cart, "cart.py", setup={"settings": settings, "keymaps": {"accept": "<Tab>"}})
         neovim.until_ready()
-        neovim.keys("1Gf)i, currency<Esc>")
+        for _ in range(3):  # A busy machine may have no answer in its time.
+            neovim.keys("1Gf)i, currency<Esc>")
+            until = time.monotonic() + _ANSWER_S
+            while drawn(neovim) == [] and time.monotonic() < until:
+                time.sleep(0.05)
+            if drawn(neovim) != []:
+                break
+            neovim.keys("u")
         neovim.eventually(lambda: drawn(neovim) != [], "nothing is offered")
         neovim.keys("<Tab>")
         neovim.eventually(lambda: neovim.cursor()[0] > 1, "the cursor is not there")

@@ -158,7 +158,7 @@ class Workbench(Driver):
 
     def _again_until(self, act: Callable[[], None], look: Callable[[], bool], what: str) -> None:
         """Act until `look` is true, again every ten seconds: VS Code may lose a command after an undo of several files,
-        a key while a preview changes or closes, and a click while the explorer is drawn anew."""
+        a key while a preview changes or closes, and a click while the explorer or a message is drawn anew."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             act()
@@ -186,9 +186,15 @@ class Workbench(Driver):
         return self.texts(NOTIFICATION)
 
     def press_button(self, label: str) -> None:
-        """Press a button of a notification."""
+        """Press a button of a notification, which ends it."""
         button = f'.notification-list-item .monaco-button:has-text("{label}")'
-        self.ask("click", selector=button)
+        eventually(lambda: self.texts(button), f"the button {label}")
+
+        def click() -> None:
+            if self.texts(button):
+                self.ask("click", selector=button)
+
+        self._again_until(click, lambda: not self.texts(button), f"the notification with {label} ended")
 
     def shows(self, state: str) -> bool:
         """Return whether the status item shows `state`: starting, ready, subtle, snoozed, off or error."""
