@@ -19,6 +19,8 @@ from engine.usage_file import StatisticsFile, Tallies, Tally, row_of_today
 from lsp_server.wire import OfferTag, StatusParams
 
 IDLE = "The engine starts when it is first needed."
+DIED = "The engine died; it starts again with the next request."
+"""Shown as an error, but not as a message to the user: the next request repairs it."""
 _RECENT_FILLS = 101
 _FILLING = "Filling a hole."
 MAX_MINUTES = 7 * 24 * 60
@@ -39,11 +41,16 @@ class Counts:
 
 
 class StatusBoard:
-    """Keeps the state, and sends it to the editor as midspan/status whenever it changes."""
+    """Keeps the state, and sends it to the editor as midspan/status whenever it changes.
 
-    def __init__(self, send: Callable[[StatusParams], None]) -> None:
+    `warn` shows an error to the user, each once: many editors have no status item, and silence would look like a model
+    that has nothing to suggest.
+    """
+
+    def __init__(self, send: Callable[[StatusParams], None], warn: Callable[[str], object] = lambda _: None) -> None:
         self.counts = Counts()
-        self._send = send
+        self._send, self._warn = send, warn
+        self._warned = {DIED}
         self._sent: StatusParams | None = None
         self._state: State = "idle"
         self._message = IDLE
@@ -143,6 +150,9 @@ class StatusBoard:
         if self._sent is None or _without_median(current) != _without_median(self._sent):
             self._sent = current
             self._send(current)
+            if current.state == "error" and current.message not in self._warned:
+                self._warned.add(current.message)
+                self._warn(current.message)
 
     def report(self, model: str, engine: Status | None) -> StatusReport:
         """Return the whole report; `model` is the one of the settings."""
