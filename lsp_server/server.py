@@ -16,7 +16,7 @@ from engine.errors import describe
 from engine.protocol.editor_messages import FILL, FILL_PROGRESS, STATUS, FillParams, FillResult
 from engine.usage_file import StatisticsFile, statistics_path
 from lsp_server import lifetime, wire
-from lsp_server.documents.edits import KEY_PARSE_S, BackgroundParse
+from lsp_server.documents.parsing import KEY_PARSE_S, BackgroundParse
 from lsp_server.documents.store import Documents, counts_newlines_only, is_file, path_of
 from lsp_server.engine_link.link import EngineLink
 from lsp_server.engine_link.progress_bar import ProgressBar
