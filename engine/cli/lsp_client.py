@@ -23,22 +23,21 @@ from engine.cli.cursor import Cursor
 from engine.client.address import trust_for_now
 from engine.errors import MidspanError
 from engine.library.store import NO_MODEL
-from engine.protocol import editor_messages as lsp
+from engine.protocol import lsp_messages as lsp
 from engine.protocol.editor_messages import (
     FILL,
     FILL_PROGRESS,
     SHOW_STATUS,
     STATUS,
-    Document,
+    FillOptions,
     FillParams,
     FillProgress,
     FillResult,
-    Position,
-    Range,
     Stage,
     StatusReport,
     wire_names,
 )
+from engine.protocol.lsp_messages import Document, Position, Range
 
 _T = TypeVar("_T")
 _EXIT_SECONDS = 5.0
@@ -309,7 +308,7 @@ class LspSession:
         params = lsp.InlineCompletion(Document(_uri(cursor.path)), _position(cursor), lsp.InlineContext(2))
         return (await self.rpc.request("textDocument/inlineCompletion", params, lsp.InlineList)).items
 
-    async def fill(self, cursor: Cursor, options: lsp.FillOptions, on_canvas: OnCanvas | None = None) -> FillResult:
+    async def fill(self, cursor: Cursor, options: FillOptions, on_canvas: OnCanvas | None = None) -> FillResult:
         """Fill the hole at the cursor. If the engine is not running, wait for its start.
 
         Raises LanguageServerError with the server's error line.
