@@ -19,8 +19,9 @@ from lsp_server import lifetime, wire
 from lsp_server.documents.parsing import KEY_PARSE_S, BackgroundParse
 from lsp_server.documents.store import Documents, counts_newlines_only, is_file, path_of
 from lsp_server.engine_link.link import EngineLink
+from lsp_server.engine_link.offers import Ledger, Offers
 from lsp_server.engine_link.progress_bar import ProgressBar
-from lsp_server.engine_link.status import Ledger, Offers, StatusBoard
+from lsp_server.engine_link.status import StatusBoard
 from lsp_server.heap import FreeMemory
 from lsp_server.protocol import MidspanProtocol, converter, log_to_client, set_level
 from lsp_server.requests.ahead import ReadAhead
