@@ -10,7 +10,7 @@ from engine.protocol.confidence import confidence_between, start_confidence
 from engine.protocol.messages import Candidate, Filled
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import Language
-from lsp_server.slots.find import doc_targets, summary
+from lsp_server.slots.docstrings import doc_targets, summary
 from lsp_server.slots.slot import Shape, Slot, matches, text_of
 from lsp_server.suggest.pipeline import Plan, present
 
