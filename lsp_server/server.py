@@ -25,10 +25,11 @@ from lsp_server.engine_link.status import StatusBoard
 from lsp_server.heap import FreeMemory
 from lsp_server.protocol import MidspanProtocol, converter, log_to_client, set_level
 from lsp_server.requests.ahead import ReadAhead
-from lsp_server.requests.commands import Commands, LateEdits
+from lsp_server.requests.commands import Commands
 from lsp_server.requests.fill import fill_request
 from lsp_server.requests.items import CompletionItems, InlineCompletions, InsertMode
 from lsp_server.requests.ladder import Ladder
+from lsp_server.requests.late_edits import LateEdits
 from lsp_server.requests.registration import (
     CompletionSwitch,
     FileWatch,
