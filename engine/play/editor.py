@@ -28,7 +28,7 @@ Answer = TypeVar("Answer")
 
 
 class LanguageServer(Protocol):
-    """A connection to a running `midspan-lsp` that counts columns in code points. engine/cli/lsp_client.py is one."""
+    """A connection to a running `midspan-lsp` that counts columns in code points. engine/cli/json_rpc.py is one."""
 
     @property
     def has_ended(self) -> bool:
