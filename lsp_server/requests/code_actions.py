@@ -10,7 +10,9 @@ from pygls.lsp.server import LanguageServer
 from engine.errors import describe
 from lsp_server.bulk.action import Action, MenuItem, Selection
 from lsp_server.bulk.fill_slots import FillSlots, Refill
-from lsp_server.bulk.repeat import Paste, RecentRule, Repeat
+from lsp_server.bulk.paste import Paste
+from lsp_server.bulk.recent_rule import RecentRule
+from lsp_server.bulk.repeat import Repeat
 from lsp_server.protocol import MidspanProtocol
 from lsp_server.refactor.worker import Worker
 from lsp_server.requests.bulk_edits import BulkEdits, BulkWork, selection_of

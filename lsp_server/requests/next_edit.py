@@ -12,7 +12,7 @@ from lsprotocol import types
 
 from engine.errors import MidspanError, describe
 from engine.protocol.rewrite import changed_part
-from lsp_server.bulk.repeat import RecentRule
+from lsp_server.bulk.recent_rule import RecentRule
 from lsp_server.documents.edits import RecentEdit
 from lsp_server.documents.store import Snapshot, offset_in, position_in
 from lsp_server.documents.text_edit import TextEdit
