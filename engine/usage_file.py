@@ -9,9 +9,10 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import attrs
 
@@ -94,20 +95,25 @@ def row_of_today(language: str) -> Row:
     return Row(time.strftime("%Y-%m-%d"), language if _LANGUAGE.fullmatch(language) else OTHER)
 
 
+Key = TypeVar("Key")
+
+
+def summed(tallies: Iterable[tuple[Key, Tally]]) -> dict[Key, Tally]:
+    """Return the sum of each key's tallies."""
+    sums: dict[Key, Tally] = {}
+    for key, tally in tallies:
+        sums[key] = sums.get(key, Tally()) + tally
+    return sums
+
+
 def by_language(tallies: Mapping[Row, Tally]) -> dict[str, Tally]:
     """Return the sum of each language."""
-    sums: dict[str, Tally] = {}
-    for row, tally in tallies.items():
-        sums[row.language] = sums.get(row.language, Tally()) + tally
-    return sums
+    return summed((row.language, tally) for row, tally in tallies.items())
 
 
 def by_day(tallies: Mapping[Row, Tally]) -> dict[str, Tally]:
     """Return the sum of each day."""
-    sums: dict[str, Tally] = {}
-    for row, tally in tallies.items():
-        sums[row.day] = sums.get(row.day, Tally()) + tally
-    return sums
+    return summed((row.day, tally) for row, tally in tallies.items())
 
 
 def statistics_path() -> Path:
@@ -151,12 +157,7 @@ class StatisticsFile:
                 data = file.read(_MAX_READ_BYTES)
         except FileNotFoundError:
             return {}
-        tallies: Tallies = {}
-        for line in data.split(b"\n"):
-            if (parsed := _parse_line(line)) is not None:
-                row, tally = parsed
-                tallies[row] = tallies.get(row, Tally()) + tally
-        return tallies
+        return summed(parsed for line in data.split(b"\n") if (parsed := _parse_line(line)) is not None)
 
     def _replace(self, tallies: Tallies) -> None:
         new = self.path.with_suffix(".new")
@@ -217,11 +218,16 @@ def _folded(tallies: Tallies) -> Tallies:
     """Return fewer rows: old days become "earlier". If needed, all days do, and then all languages become "other"."""
     oldest = time.strftime("%Y-%m-%d", time.localtime(time.time() - _DAYS_KEPT * 24 * 3600))
     for first_day, keeps_language in ((oldest, True), ("9999", True), ("9999", False)):
-        folded: Tallies = {}
-        for row, tally in tallies.items():
-            day = row.day if first_day <= row.day < EARLIER else EARLIER
-            merged = Row(day, row.language if keeps_language else OTHER)
-            folded[merged] = folded.get(merged, Tally()) + tally
+        folded = summed(
+            (
+                Row(
+                    row.day if first_day <= row.day < EARLIER else EARLIER,
+                    row.language if keeps_language else OTHER,
+                ),
+                tally,
+            )
+            for row, tally in tallies.items()
+        )
         if len(folded) <= MAX_ROWS:
             break
     return folded

@@ -21,7 +21,7 @@ from pygls.protocol import (
 )
 
 from engine.errors import describe
-from engine.protocol import editor_messages, messages
+from engine.protocol import editor_messages, lsp_messages, messages
 from engine.protocol.editor_messages import FILL, FillParams, wire_names
 from lsp_server import wire
 
@@ -58,7 +58,7 @@ _PARAMS: dict[str, type[Any]] = {
     wire.NEXT_EDIT: wire.NextEditParams,
     wire.LOST: wire.LostParams,
 }
-_ROOMS = frozenset(module.__name__ for module in (wire, editor_messages, messages))
+_ROOMS = frozenset(module.__name__ for module in (wire, editor_messages, lsp_messages, messages))
 """The modules whose classes are ours, and camelCase on the wire."""
 
 

@@ -1,7 +1,4 @@
-"""The language server: its requests, notifications and commands, from initialize to shutdown.
-
-Suggestions become items of textDocument/inlineCompletion and textDocument/completion here.
-"""
+"""The language server: its requests, notifications and commands, from initialize to shutdown."""
 
 import difflib
 import functools
@@ -10,7 +7,6 @@ from collections.abc import Callable, Iterable
 from pathlib import PurePath
 from typing import Any
 
-import attrs
 from lsprotocol import types
 from pygls.exceptions import FeatureRequestError
 from pygls.lsp.server import LanguageServer
@@ -20,19 +16,20 @@ from engine.errors import describe
 from engine.protocol.editor_messages import FILL, FILL_PROGRESS, STATUS, FillParams, FillResult
 from engine.usage_file import StatisticsFile, statistics_path
 from lsp_server import lifetime, wire
-from lsp_server.documents.edits import KEY_PARSE_S, BackgroundParse
+from lsp_server.documents.parsing import KEY_PARSE_S, BackgroundParse
 from lsp_server.documents.store import Documents, counts_newlines_only, is_file, path_of
-from lsp_server.engine_link.link import DIED, EngineLink
+from lsp_server.engine_link.link import EngineLink
+from lsp_server.engine_link.offers import Ledger, Offers
 from lsp_server.engine_link.progress_bar import ProgressBar
-from lsp_server.engine_link.status import Ledger, Offers, StatusBoard
+from lsp_server.engine_link.status import StatusBoard
 from lsp_server.heap import FreeMemory
-from lsp_server.hole.hole import cursor_at_word, cursor_of, indent_of
 from lsp_server.protocol import MidspanProtocol, converter, log_to_client, set_level
 from lsp_server.requests.ahead import ReadAhead
-from lsp_server.requests.commands import Commands, LateEdits
-from lsp_server.requests.desk import SuggestionRequest
+from lsp_server.requests.commands import Commands
 from lsp_server.requests.fill import fill_request
+from lsp_server.requests.items import CompletionItems, InlineCompletions, InsertMode
 from lsp_server.requests.ladder import Ladder
+from lsp_server.requests.late_edits import LateEdits
 from lsp_server.requests.registration import (
     CompletionSwitch,
     FileWatch,
@@ -40,142 +37,14 @@ from lsp_server.requests.registration import (
     SettingsQuestion,
     follow_configuration,
 )
-from lsp_server.requests.suggestions import MAX_SUGGESTIONS, Suggestions
+from lsp_server.requests.suggestions import Suggestions
 from lsp_server.session import NOTEBOOKS, OUT_OF_STEP, Session
 from lsp_server.settings import Configuration, SettingsReading, setting_names
-from lsp_server.suggest.reuse import Suggestion
 from lsp_server.workspace.memory import WorkspaceMemory
 
-_MAX_LABEL = 60
-# Sorts after letters, digits and what other servers use to sort their items last.
-_SORTS_LAST = "~~midspan"
+_logger = logging.getLogger(__name__)
 # No space: a menu that opens at every word is in the way.
 _COMPLETION_OPTIONS = types.CompletionOptions(trigger_characters=[".", "(", "[", "{", "=", ",", ":"])
-
-
-class InlineCompletions:
-    """Turns suggestions into items, and the editor's notifications about items into counts.
-
-    The answer is always a list, empty if need be: null or an error would leave a stale suggestion on the screen of some
-    editors, and show an error message in others.
-    """
-
-    def __init__(self, session: Session, suggestions: Suggestions) -> None:
-        self._session = session
-        self._suggestions = suggestions
-
-    async def complete(self, params: types.InlineCompletionParams) -> types.InlineCompletionList:
-        """Return the items: at most one for an automatic request, at most three when the user asked.
-
-        Raises asyncio.CancelledError only, when the editor cancels the request.
-        """
-        automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
-        request = SuggestionRequest(
-            "inline completion",
-            params.text_document.uri,
-            lambda snapshot: cursor_of(snapshot, params, self._session.encoding),
-            candidates=1 if automatic else MAX_SUGGESTIONS,
-            waits=True,
-        )
-        suggestions = await self._suggestions.find(request)
-        items = [each.cursor.item(each.text, each.tag.command()) for each in suggestions]
-        return types.InlineCompletionList(items=items)
-
-    def shown(self, params: wire.ShownParams) -> None:
-        """Count an item that the editor shows. Items of other servers are ignored."""
-        if params.item.tag is not None:
-            self._session.offers.shown(params.item.tag)
-
-    def partly_accepted(self, params: wire.PartParams) -> None:
-        """Count the part of an item that the user took. Items of other servers are ignored."""
-        if params.item.tag is not None:
-            characters = _accepted_characters(params.item, params.accepted_length, params.item.tag.characters)
-            self._session.offers.partly_accepted(params.item.tag, characters)
-
-
-def _accepted_characters(item: wire.ItemShown, accepted_length: int, characters: int) -> int:
-    """Return how many of a suggestion's `characters` the first `accepted_length` UTF-16 units of its item contain."""
-    text, units = item.insert_text, max(accepted_length, 0)
-    if text is None:
-        return min(units, characters)
-    accepted = text.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "replace")
-    # The text may begin with the selected item of the completion menu, which is not ours.
-    return max(0, len(accepted) - max(0, len(text) - characters))
-
-
-class CompletionItems:
-    """Turns a suggestion into an item of the completion menu, for editors without inline completion.
-
-    The setting completionItems turns it on. The item is the last one and never preselected: the menu belongs to the
-    language's own server.
-    """
-
-    def __init__(self, session: Session, suggestions: Suggestions) -> None:
-        self._session = session
-        self._suggestions = suggestions
-        self.insertion = Insertion()
-
-    async def complete(self, params: types.CompletionParams) -> types.CompletionList:
-        """Return at most one item. The list is incomplete, so the editor asks again while the user types on."""
-        if not self._session.configuration.settings.completion_items:
-            return types.CompletionList(is_incomplete=False, items=[])
-        request = SuggestionRequest(
-            "completion",
-            params.text_document.uri,
-            lambda snapshot: cursor_at_word(snapshot, params.position, self._session.encoding),
-        )
-        suggestions = await self._suggestions.find(request)
-        return types.CompletionList(is_incomplete=True, items=[self._item(each) for each in suggestions])
-
-    def _item(self, suggestion: Suggestion) -> types.CompletionItem:
-        cursor = suggestion.cursor
-        text, line = cursor.inserted + suggestion.text, cursor.snapshot.source.line_text(cursor.range.start.line)
-        first, _, more = text.strip().partition("\n")
-        label = first.rstrip() if len(first) <= _MAX_LABEL else first[: _MAX_LABEL - 1].rstrip() + "…"
-        if more and not label.endswith("…"):
-            label += " …"
-        return types.CompletionItem(
-            label=label,
-            kind=types.CompletionItemKind.Snippet if more else types.CompletionItemKind.Text,
-            detail="Midspan",
-            documentation=text if label != text else None,
-            sort_text=_SORTS_LAST,
-            # Editors match this with the text that the item replaces; the whole text matches however the user typed it.
-            filter_text=text,
-            insert_text_format=types.InsertTextFormat.PlainText,
-            insert_text_mode=self.insertion.mode,
-            text_edit=types.TextEdit(cursor.range, self.insertion.fit(text, line)),
-            command=suggestion.tag.command(),
-        )
-
-
-@attrs.frozen
-class Insertion:
-    """What the editor does to the indentation of an inserted text's lines. `mode` is None where items cannot say it."""
-
-    mode: types.InsertTextMode | None = None
-    adjusts: bool = False
-
-    @classmethod
-    def of(cls, capabilities: types.ClientCapabilities) -> "Insertion":
-        """Return the way of an editor. The lines of a suggestion are already indented, so as they are is best."""
-        completion = capabilities.text_document.completion if capabilities.text_document is not None else None
-        item = completion.completion_item if completion is not None else None
-        support = item.insert_text_mode_support if item is not None else None
-        modes = support.value_set if support is not None else ()
-        if types.InsertTextMode.AsIs in modes:
-            return cls(types.InsertTextMode.AsIs)
-        if types.InsertTextMode.AdjustIndentation in modes:
-            return cls(types.InsertTextMode.AdjustIndentation, adjusts=True)
-        default = completion.insert_text_mode if completion is not None else None
-        return cls(None, adjusts=default == types.InsertTextMode.AdjustIndentation)
-
-    def fit(self, text: str, line: str) -> str:
-        """Return a text for this line of the document, without the indentation that the editor adds."""
-        return text.replace(f"\n{indent_of(line)}", "\n") if self.adjusts else text
-
-
-_logger = logging.getLogger(__name__)
 _ACTION_OPTIONS = types.CodeActionOptions(
     code_action_kinds=[types.CodeActionKind.RefactorRewrite, types.CodeActionKind.QuickFix], resolve_provider=True
 )
@@ -195,8 +64,7 @@ class MidspanServer(LanguageServer):
             protocol_cls=MidspanProtocol,
             converter_factory=converter,
         )
-        board = StatusBoard(self._show_state)
-        self._reported_errors = {DIED}
+        board = StatusBoard(functools.partial(self.protocol.notify, STATUS), self._warn)
         link = EngineLink(board, lambda: ProgressBar(self, "Starting the Midspan engine"))
         configuration = Configuration()
         parsing = BackgroundParse(lambda uri, seconds: documents.parse_on(uri, seconds))
@@ -292,13 +160,6 @@ class MidspanServer(LanguageServer):
         self.host_question.use(reading.settings.engine_options)
         self.ladder.follow_settings()
 
-    def _show_state(self, status: wire.StatusParams) -> None:
-        self.protocol.notify(STATUS, status)
-        # Many editors have no status item, and silence would look like a model that has nothing to suggest.
-        if status.state == "error" and status.message not in self._reported_errors:
-            self._reported_errors.add(status.message)
-            self._warn(status.message)
-
     def _tell(self, line: str) -> None:
         self.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"Midspan: {line}"))
 
@@ -309,7 +170,7 @@ class MidspanServer(LanguageServer):
 def _initialize(ls: MidspanServer, params: types.InitializeParams) -> None:
     ls.session.configuration.begin(params.initialization_options)
     ls.session.encoding = ls.workspace.position_encoding or types.PositionEncodingKind.Utf16
-    ls.completion.insertion = Insertion.of(params.capabilities)
+    ls.completion.insert_mode = InsertMode.of(params.capabilities)
     if params.process_id:
         lifetime.end_with(params.process_id, functools.partial(_shutdown, ls))
     ls.session.documents.newline_only = counts_newlines_only(params.client_info.name if params.client_info else "")

@@ -9,10 +9,11 @@ from lsprotocol import types
 
 from engine.client.connection import EngineClient
 from engine.protocol.messages import ModelInfo, Snippet
-from lsp_server.documents.edits import BackgroundParse
+from lsp_server.documents.parsing import BackgroundParse
 from lsp_server.documents.store import Documents, OpenDocument, Snapshot, is_file, path_of
 from lsp_server.engine_link.link import EngineLink
-from lsp_server.engine_link.status import Offers, Snooze, StatusBoard, leaves_machine
+from lsp_server.engine_link.offers import Offers
+from lsp_server.engine_link.status import Snooze, StatusBoard, leaves_machine
 from lsp_server.exclusion import why_data_unfit, why_secret, why_unfit
 from lsp_server.hole.hole import context_budget_of
 from lsp_server.hole.related_files import RelatedFiles

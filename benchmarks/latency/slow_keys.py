@@ -24,7 +24,8 @@ from rich.table import Table
 
 from benchmarks.common.startup import stop_engine
 from engine.cli.cursor import Cursor
-from engine.cli.lsp_client import JsonRpc, LanguageServerError, LspSession
+from engine.cli.json_rpc import JsonRpc, LanguageServerError
+from engine.cli.lsp_client import LspSession
 from engine.protocol.editor_messages import FillOptions
 
 _NOTHING = "midspan/nothing"

@@ -12,7 +12,8 @@ from benchmarks.common.statistic import Percentiles
 from engine.cli.cursor import Cursor
 from engine.cli.lsp_client import LspSession
 from engine.evaluation.keystrokes import is_start
-from engine.protocol.editor_messages import FillOptions, InlineItem
+from engine.protocol.editor_messages import FillOptions
+from engine.protocol.lsp_messages import InlineItem
 from engine.protocol.messages import Timings
 
 # One key in this many sends midspan/fill, whose answer has the engine's own times; the others ask as an editor does.

@@ -8,8 +8,8 @@ import tree_sitter
 
 from engine.corpus.languages import File
 from lsp_server.documents.store import Documents, Snapshot
-from lsp_server.slots.annotations import functions
-from lsp_server.slots.find import doc_targets, summary
+from lsp_server.slots.docstrings import doc_targets, summary
+from lsp_server.slots.functions import functions
 from lsp_server.slots.slot import SlotKind, text_of
 
 SHARE = 3

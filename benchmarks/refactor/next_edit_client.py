@@ -7,8 +7,8 @@ from pathlib import Path
 import attrs
 
 from engine.cli.lsp_client import LspSession
-from engine.protocol import editor_messages as lsp
-from engine.protocol.editor_messages import Document, Position, Range
+from engine.protocol import lsp_messages as lsp
+from engine.protocol.lsp_messages import Document, Position, Range
 
 
 @attrs.frozen

@@ -28,7 +28,8 @@ from benchmarks.common.startup import stop_engine
 from benchmarks.common.statistic import Percentiles
 from benchmarks.refactor.refactor_workspace import targets
 from engine.cli.cursor import Cursor
-from engine.cli.lsp_client import LanguageServerError, LspSession
+from engine.cli.json_rpc import LanguageServerError
+from engine.cli.lsp_client import LspSession
 from engine.protocol.editor_messages import FillOptions
 from lsp_server.wire import BULK_EDIT, BulkAction, BulkEditParams
 

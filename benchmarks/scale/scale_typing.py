@@ -10,7 +10,8 @@ from benchmarks.common.sources import typed_lines
 from benchmarks.common.statistic import Percentiles
 from benchmarks.latency.extraction import long_text
 from engine.cli.cursor import Cursor
-from engine.cli.lsp_client import LanguageServerError, LspSession
+from engine.cli.json_rpc import LanguageServerError
+from engine.cli.lsp_client import LspSession
 from engine.protocol.editor_messages import FillOptions
 
 _QUARTERS = 5

@@ -4,7 +4,8 @@ from rich.console import Group
 from rich.text import Text
 
 from engine.cli.cursor import Cursor
-from engine.protocol.editor_messages import FillResult, origin_line, source_line
+from engine.protocol.editor_messages import FillResult
+from engine.protocol.origin_lines import origin_line, source_line
 
 MASK, APART = "░", "▒"
 _CONTEXT_LINES = 3

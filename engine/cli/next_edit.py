@@ -9,11 +9,12 @@ from pathlib import Path, PurePosixPath
 import attrs
 
 from engine.bounds import MOST_HUNKS, MOST_REGION_CHARACTERS
-from engine.cli.lsp_client import LanguageServerError, LspSession
+from engine.cli.json_rpc import LanguageServerError
+from engine.cli.lsp_client import LspSession
 from engine.http.body import in_thread
 from engine.http.rewriting import Rewriting
-from engine.protocol import editor_messages as lsp
-from engine.protocol.editor_messages import Position
+from engine.protocol import lsp_messages as lsp
+from engine.protocol.lsp_messages import Position
 
 PATIENCE_S = 1.0
 """Seconds; then the model fills instead. It is some milliseconds nearly always."""

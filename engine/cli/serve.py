@@ -24,7 +24,7 @@ from engine.protocol.editor_messages import FillOptions
 from engine.protocol.messages import ModelInfo
 
 if TYPE_CHECKING:
-    from engine.cluster.deployment import ReplicaLinks
+    from engine.cluster.replica_links import ReplicaLinks
     from engine.http.engine_links import EngineLinks
 
 
@@ -60,7 +60,8 @@ def serve(
     """Serve suggestions over HTTP, as llama.cpp, OpenAI, Mistral, Ollama and Tabby do: docs/http.md."""
     # The server's packages load only here.
     from engine.cli.next_edit import NextEdits
-    from engine.cluster.deployment import ReplicaLinks, Replicas, core_of
+    from engine.cluster.deployment import Replicas, core_of
+    from engine.cluster.replica_links import ReplicaLinks
     from engine.http.access import Limits
     from engine.http.engine_links import EngineLinks, Links
     from engine.http.server import ServeOptions, rules_of

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
-from engine.fill.denoise import Denoising, Revising, by_entropy, by_threshold
+from engine.fill.denoise import Denoising, by_entropy, by_threshold
 from engine.fill.draft_planner import Draft, DraftPlan
 from engine.fill.filling import BaseFilling
 from engine.fill.interface import Filling, FillStrategy, FillTask
+from engine.fill.revising import Revising
 from engine.fill.sampler import PassResult, Predictions
 from engine.fill.stream import Stream, StreamModel, StreamPass
 from engine.protocol.messages import Cell, CellState

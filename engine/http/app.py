@@ -37,11 +37,11 @@ from engine.http.completion import (
 from engine.http.connection import ClientGone, Problem, problem_of, while_there
 from engine.http.engine_links import Links
 from engine.http.exchange import EVENTS, Dialect, Exchange, Refusal, Served, event, to_json
-from engine.http.markers import written
 from engine.http.metrics import CONTENT_TYPE, Metrics
 from engine.http.rewriting import EDITS, NextEdit, Rewriting, no_next_edit
 from engine.http.team import Team, scope_of
 from engine.http.workspaces import Workspaces
+from engine.http.zeta import written
 from engine.protocol.framing import limit_error
 from engine.protocol.messages import Fill, Filled, HoleRequest, Progress
 from engine.remote.connection import MIND_HEADER

@@ -24,9 +24,10 @@ from engine.http.completion import (
 )
 from engine.http.connection import Problem
 from engine.http.exchange import EVENTS, Dialect, Exchange, Served, event
-from engine.http.markers import Parts, ZetaPrompt, parts_of, read_zeta
+from engine.http.markers import Parts, parts_of
 from engine.http.rewriting import Rewriting
 from engine.http.tabby import COMPLETIONS as TABBY
+from engine.http.zeta import ZetaPrompt, read_zeta
 from engine.protocol.messages import ModelInfo
 
 _DONE = b"data: [DONE]\n\n"

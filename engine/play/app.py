@@ -31,7 +31,7 @@ from engine.play.editor import Connect, PageCursor, PageEditor, Traced
 from engine.play.engine_link import EngineLink
 from engine.play.folder import Folder
 from engine.play.sudoku import SudokuBoards
-from engine.protocol.editor_messages import Command
+from engine.protocol.lsp_messages import Command
 from engine.protocol.messages import RuleName
 
 PAGE = Path(__file__).parent / "page"

@@ -10,21 +10,17 @@ import attrs
 
 from engine.errors import MidspanError, ProtocolError
 from engine.http.connection import Problem
-from engine.protocol import editor_messages as lsp
+from engine.protocol import lsp_messages as lsp
 from engine.protocol.editor_messages import (
     FILL,
     SHOW_STATUS,
-    Command,
-    Document,
     FillParams,
     FillProgress,
     FillResult,
     FillTrace,
-    InlineList,
     StatusReport,
-    offset_of,
-    position_of,
 )
+from engine.protocol.lsp_messages import Command, Document, InlineList, offset_of, position_of
 from engine.protocol.messages import RuleName
 from engine.reading import is_inside
 
@@ -32,7 +28,7 @@ Answer = TypeVar("Answer")
 
 
 class LanguageServer(Protocol):
-    """A connection to a running `midspan-lsp` that counts columns in code points. engine/cli/lsp_client.py is one."""
+    """A connection to a running `midspan-lsp` that counts columns in code points. engine/cli/json_rpc.py is one."""
 
     @property
     def has_ended(self) -> bool:

@@ -1,8 +1,7 @@
-"""The messages between an editor and the language server that the command line sends too, and their names on the wire.
+"""Midspan's own messages between an editor and the language server that the command line sends too, and their names.
 
-Midspan's own come first, for this client and the server, then what of the Language Server Protocol the command line,
-the page and the benchmarks send and read. They are here because `midspan fill` must not load lsprotocol and pygls,
-which takes most of a second. Fields are snake_case here and camelCase on the wire.
+What it sends and reads of the Language Server Protocol itself: lsp_messages.py. Fields are snake_case here and
+camelCase on the wire.
 """
 
 from typing import Any, Literal
@@ -10,8 +9,8 @@ from typing import Any, Literal
 import attrs
 from cattrs.gen import override
 
+from engine.protocol.lsp_messages import Document, Position, Range
 from engine.protocol.messages import Cell, Extent, Finish, Origin, RuleName, SourceName, Status, Timings
-from engine.protocol.rewrite import changed_part
 
 FILL = "midspan/fill"
 FILL_PROGRESS = "midspan/fillProgress"
@@ -20,7 +19,6 @@ STATUS = "midspan/status"
 
 State = Literal["idle", "starting", "ready", "busy", "off", "error"]
 """idle: no engine runs, and the next request starts one. off: nothing is suggested, because the user said so."""
-_UINTEGER = [attrs.validators.ge(0), attrs.validators.le(2**31 - 1)]
 
 
 @attrs.frozen
@@ -29,29 +27,6 @@ class Stage:
 
     state: State
     message: str
-
-
-@attrs.frozen
-class Document:
-    """An open document."""
-
-    uri: str
-
-
-@attrs.frozen
-class Position:
-    """A position in a text, from 0. `character` counts in the agreed position encoding."""
-
-    line: int = attrs.field(validator=_UINTEGER)
-    character: int = attrs.field(validator=_UINTEGER)
-
-
-@attrs.frozen
-class Range:
-    """The text from `start` up to `end`."""
-
-    start: Position
-    end: Position
 
 
 @attrs.frozen
@@ -204,125 +179,6 @@ def wire_names(cls: type[Any]) -> dict[str, Any]:
 
 
 @attrs.frozen
-class VersionedDocument:
-    uri: str
-    version: int
-
-
-@attrs.frozen
-class DocumentItem:
-    uri: str
-    language_id: str
-    version: int
-    text: str
-
-
-@attrs.frozen
-class DidOpen:
-    text_document: DocumentItem
-
-
-@attrs.frozen
-class DidClose:
-    text_document: Document
-
-
-@attrs.frozen
-class ContentChange:
-    text: str
-    range: Range
-
-
-@attrs.frozen
-class DidChange:
-    text_document: VersionedDocument
-    content_changes: list[ContentChange]
-
-
-@attrs.frozen
-class GeneralCapabilities:
-    position_encodings: list[str]
-
-
-@attrs.frozen
-class ClientCapabilities:
-    general: GeneralCapabilities
-
-
-@attrs.frozen
-class InitializationOptions:
-    """The settings that the command line sets. None keeps the language server's default."""
-
-    model: str | None = None
-    precision: str | None = None
-    pause_ms: int | None = None
-    edits_model: str | None = None
-
-
-@attrs.frozen
-class Initialize:
-    process_id: int
-    capabilities: ClientCapabilities
-    root_uri: str
-    initialization_options: InitializationOptions
-
-
-@attrs.frozen
-class Initialized:
-    """The params of `initialized`: an empty object, which is not the same as no params."""
-
-
-@attrs.frozen
-class ServerCapabilities:
-    position_encoding: Literal["utf-8", "utf-16", "utf-32"] = "utf-16"
-
-
-@attrs.frozen
-class InitializeResult:
-    capabilities: ServerCapabilities
-
-
-@attrs.frozen
-class CursorAt:
-    text_document: Document
-    position: Position
-
-
-@attrs.frozen
-class InlineContext:
-    """`trigger_kind` 1 is Invoked, 2 is Automatic."""
-
-    trigger_kind: int
-
-
-@attrs.frozen
-class InlineCompletion:
-    text_document: Document
-    position: Position
-    context: InlineContext
-
-
-@attrs.frozen
-class Command:
-    """A command that the language server runs: the params of workspace/executeCommand."""
-
-    command: str
-    arguments: list[Any] = attrs.field(factory=list)
-
-
-@attrs.frozen
-class InlineItem:
-    insert_text: str
-    range: Range
-    command: Command | None = None
-
-
-@attrs.frozen
-class InlineList:
-    items: list[InlineItem]
-
-
-@attrs.frozen
 class FillOptions:
     """How to fill a hole. None uses the server's setting. `explain` asks for the origins of the text."""
 
@@ -330,55 +186,3 @@ class FillOptions:
     steps: int | None = None
     budget_ms: float | None = None
     explain: bool = False
-
-
-def position_of(text: str, offset: int) -> Position:
-    """Return the position of an offset, with columns in code points."""
-    return Position(text.count("\n", 0, offset), offset - (text.rfind("\n", 0, offset) + 1))
-
-
-def offset_of(text: str, position: Position) -> int:
-    """Return the offset of a position of this text, with columns in code points."""
-    start = 0
-    for _ in range(position.line):
-        start = text.find("\n", start) + 1
-    return start + position.character
-
-
-def change_of(old: str, new: str) -> ContentChange:
-    """Return the change that turns one text into another: all between their common start and end."""
-    start, end, new_end = changed_part(old, new)
-    return ContentChange(new[start:new_end], Range(position_of(old, start), position_of(old, end)))
-
-
-_MOST = 60
-"""Characters of a quoted text."""
-_NAMES: dict[SourceName, str] = {"file": "this file", "workspace": "the workspace"}
-
-
-def origin_line(origin: Origin) -> str:
-    """Return one line, such as `"Loader(path)" as in engine/loader.py:120, 7 of 7 times; the model alone: 12 %`."""
-    seen = f"{quoted(origin.text)} as in {origin.path}:{origin.line}, {origin.count} of {origin.total} times"
-    return f"{seen}; the model alone: {_percent(origin.alone)}"
-
-
-def source_line(text: str, source: SourceName, origins: list[Origin]) -> str:
-    """Return one line about the whole text, to be shown above the lines of its origins."""
-    if not text.strip():
-        return "nothing is suggested here"
-    if not origins:
-        return f"{quoted(text)} comes from the model; no known file gave more to any part of it"
-    if source == "model":
-        return f"{quoted(text)} comes from the model and from known files"
-    return f"{quoted(text)} comes mostly from {_NAMES[source]}"
-
-
-def quoted(text: str) -> str:
-    """Return the first line of a text in quotes, cut to a readable length."""
-    first, newline, _ = text.strip().partition("\n")
-    shown = first if len(first) <= _MOST else first[: _MOST - 1]
-    return f'"{shown}{"…" if newline or shown != first else ""}"'
-
-
-def _percent(probability: float) -> str:
-    return "under 1 %" if probability < 0.005 else f"{100 * probability:.0f} %"

@@ -39,8 +39,8 @@ from engine.schedule.fill_queue import (
     unfilled,
     urgent,
 )
-from engine.schedule.given_text import SPARED_ROWS, ReadJob, ScoreJob
 from engine.schedule.job import FillJob, Job, OpenHole
+from engine.schedule.textless_jobs import SPARED_ROWS, ReadJob, ScoreJob
 from engine.schedule.warm_up import time_passes, warm_up
 
 _log = logging.getLogger(__name__)

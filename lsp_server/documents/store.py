@@ -12,7 +12,8 @@ import tree_sitter
 from lsprotocol import types
 
 from engine.protocol.rewrite import changed_part
-from lsp_server.documents.edits import Deletions, RecentEdit, RecentEdits, SourceEdit, SyntaxTree
+from lsp_server.documents.edits import Deletions, RecentEdit, RecentEdits
+from lsp_server.documents.parsing import SourceEdit, SyntaxTree
 from lsp_server.documents.source import Source
 from lsp_server.languages.language import Language
 from lsp_server.languages.registry import language_for

@@ -12,7 +12,7 @@ from engine.errors import EngineUnavailable, MidspanError, RemoteError, describe
 from engine.library.store import DEFAULT, chosen_model
 from engine.protocol.messages import Fill, Filled, Progress, Read
 from lsp_server.engine_link.progress_bar import Bar
-from lsp_server.engine_link.status import IDLE, StatusBoard
+from lsp_server.engine_link.status import DIED, IDLE, StatusBoard
 
 _logger = logging.getLogger(__name__)
 
@@ -21,8 +21,6 @@ FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 30.0
 _GOODBYE_S = 10.0
 LEFT = "The engine has stopped; it starts again with the next request."
-DIED = "The engine died; it starts again with the next request."
-"""Shown as an error, but not as a message to the user: the next request repairs it."""
 _START_STATES = {
     "connecting": "Looking for the engine.",
     "starting": "Starting the engine.",

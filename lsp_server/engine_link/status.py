@@ -1,24 +1,24 @@
-"""The state that an editor's status item shows, and the counts: of the command midspan.status, and of each offer."""
+"""The state that an editor's status item shows, and the snooze, which it shows too."""
 
 import asyncio
-import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import attrs
 
 from engine.client.address import is_loopback
-from engine.errors import MidspanError
 from engine.protocol.editor_messages import ModelOffer, State, StatusReport
 from engine.protocol.memory_messages import MemoryStatus
 from engine.protocol.messages import ModelInfo, Status
-from engine.usage_file import StatisticsFile, Tallies, Tally, row_of_today
-from lsp_server.wire import OfferTag, StatusParams
+from lsp_server.engine_link.offers import Counts
+from lsp_server.wire import StatusParams
 
 IDLE = "The engine starts when it is first needed."
+DIED = "The engine died; it starts again with the next request."
+"""Shown as an error, but not as a message to the user: the next request repairs it."""
 _RECENT_FILLS = 101
 _FILLING = "Filling a hole."
 MAX_MINUTES = 7 * 24 * 60
@@ -26,24 +26,17 @@ _LATE_S = 0.05
 """The timer and the clock do not go exactly alike: a little later the snooze is over by both."""
 
 
-@attrs.define
-class Counts:
-    """The session's fills (`asked`), and its suggestions reused, shown, accepted, accepted in part and dismissed."""
-
-    asked: int = 0
-    reused: int = 0
-    shown: int = 0
-    accepted: int = 0
-    partial: int = 0
-    dismissed: int = 0
-
-
 class StatusBoard:
-    """Keeps the state, and sends it to the editor as midspan/status whenever it changes."""
+    """Keeps the state, and sends it to the editor as midspan/status whenever it changes.
 
-    def __init__(self, send: Callable[[StatusParams], None]) -> None:
+    `warn` shows an error to the user, each once: many editors have no status item, and silence would look like a model
+    that has nothing to suggest.
+    """
+
+    def __init__(self, send: Callable[[StatusParams], None], warn: Callable[[str], object] = lambda _: None) -> None:
         self.counts = Counts()
-        self._send = send
+        self._send, self._warn = send, warn
+        self._warned = {DIED}
         self._sent: StatusParams | None = None
         self._state: State = "idle"
         self._message = IDLE
@@ -143,6 +136,9 @@ class StatusBoard:
         if self._sent is None or _without_median(current) != _without_median(self._sent):
             self._sent = current
             self._send(current)
+            if current.state == "error" and current.message not in self._warned:
+                self._warned.add(current.message)
+                self._warn(current.message)
 
     def report(self, model: str, engine: Status | None) -> StatusReport:
         """Return the whole report; `model` is the one of the settings."""
@@ -242,146 +238,3 @@ class Snooze:
     def _wake(self) -> None:
         if self.holds() and self._until is not None:
             self._wait(self._until)
-
-
-_logger = logging.getLogger(__name__)
-
-_FLUSH_S = 5.0
-_MAX_OFFERS = 256
-_MAX_CHARACTERS = 100_000
-
-
-class Ledger:
-    """Counts that wait to be written to the user's statistics file, so that no key press waits for the disk.
-
-    They are appended to `file` every few seconds. If that fails, one line is logged.
-    """
-
-    def __init__(self, file: StatisticsFile) -> None:
-        self._file = file
-        self._waiting: Tallies = {}
-        self._closing = asyncio.Event()
-        self._flushing: asyncio.Task[None] | None = None
-        self._warned = False
-
-    def add(self, language: str, tally: Tally) -> None:
-        """Add `tally` to today's counts of a language, by its id."""
-        self._put({row_of_today(language): tally})
-        self._begin()
-
-    async def close(self) -> None:
-        """Write the waiting counts."""
-        self._closing.set()
-        self._begin()
-        if self._flushing is not None:
-            await asyncio.wait({self._flushing})
-
-    def _begin(self) -> None:
-        if self._flushing is None and self._waiting:
-            self._flushing = asyncio.create_task(self._flush())
-
-    def _put(self, tallies: Tallies) -> None:
-        for row, tally in tallies.items():
-            self._waiting[row] = self._waiting.get(row, Tally()) + tally
-
-    async def _flush(self) -> None:
-        has_failed = False
-        while self._waiting and not has_failed:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_FLUSH_S):
-                    await self._closing.wait()
-            tallies, self._waiting = self._waiting, {}
-            try:
-                await asyncio.to_thread(self._file.append, tallies)
-            except MidspanError as error:
-                # Keep them for the next time: a full disk may have room by then.
-                self._put(tallies)
-                if not self._warned:
-                    _logger.warning("nothing is counted for `midspan stats`: %s", error)
-                has_failed = True
-            self._warned = has_failed
-        self._flushing = None
-
-
-@attrs.define
-class _OfferState:
-    """`taken`: how many characters of the offer's text the user has accepted so far."""
-
-    shown: bool = False
-    accepted: bool = False
-    partial: bool = False
-    taken: int = 0
-
-
-class Offers:
-    """Counts for the status of this session and, by language, for the user's statistics.
-
-    An offer is one answer of the engine; while the user types along it, the rest is the same offer. Each item that is
-    sent carries an `OfferTag`, which the editor sends back with what it reports about the item.
-    """
-
-    def __init__(self, counts: Counts, ledger: Ledger) -> None:
-        self._counts = counts
-        self._ledger = ledger
-        self._states: dict[int, _OfferState] = {}
-        self._made = 0
-        self._editor_reports_shown = False
-
-    def make(self) -> int:
-        """Return the number of a new offer."""
-        self._made += 1
-        return self._made
-
-    def answered(self, tag: OfferTag) -> None:
-        """Note that an item was sent. It counts as shown, unless this editor reports what it shows."""
-        if not self._editor_reports_shown:
-            self._show(tag)
-
-    def shown(self, tag: OfferTag) -> None:
-        """Note that the editor shows an item."""
-        self._editor_reports_shown = True
-        self._show(tag)
-
-    def accepted(self, tag: OfferTag) -> None:
-        """Note that the user took a whole item."""
-        state = self._state(tag)
-        if not state.accepted:
-            state.accepted = True
-            self._counts.accepted += 1
-            self._ledger.add(tag.language, Tally.of_accepted(tag.source))
-        self._count_characters(state, tag, tag.characters)
-
-    def partly_accepted(self, tag: OfferTag, characters: int) -> None:
-        """Note that the user took the first `characters` of an item."""
-        state = self._state(tag)
-        if not state.partial:
-            state.partial = True
-            self._counts.partial += 1
-            self._ledger.add(tag.language, Tally(partial=1))
-        self._count_characters(state, tag, min(characters, tag.characters))
-
-    def dismissed(self, language: str) -> None:
-        """Note that the user dismissed a suggestion."""
-        self._counts.dismissed += 1
-        self._ledger.add(language, Tally(dismissed=1))
-
-    def _show(self, tag: OfferTag) -> None:
-        state = self._state(tag)
-        if not state.shown:
-            state.shown = True
-            self._counts.shown += 1
-            self._ledger.add(tag.language, Tally.of_shown(tag.source))
-
-    def _count_characters(self, state: _OfferState, tag: OfferTag, characters: int) -> None:
-        # An editor may report parts and then the whole. No character counts twice.
-        end = tag.start + characters
-        new = end - max(tag.start, state.taken)
-        state.taken = max(state.taken, end)
-        if 0 < new <= _MAX_CHARACTERS:
-            self._ledger.add(tag.language, Tally(characters=new))
-
-    def _state(self, tag: OfferTag) -> _OfferState:
-        state = self._states.setdefault(tag.offer, _OfferState())
-        if len(self._states) > _MAX_OFFERS:
-            del self._states[next(iter(self._states))]
-        return state

@@ -1,21 +1,21 @@
-"""The server's commands, which editors run by workspace/executeCommand, and the features that are loaded late."""
+"""The server's commands, which editors run by workspace/executeCommand."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from pygls.exceptions import JsonRpcInvalidParams
-from pygls.lsp.server import LanguageServer
 
 from engine.errors import MidspanError
 from engine.protocol.editor_messages import SHOW_STATUS, StatusReport
 from engine.protocol.messages import Status
 from lsp_server.documents.store import offset_in
 from lsp_server.engine_link.status import MAX_MINUTES, as_log_line
-from lsp_server.protocol import MidspanProtocol, refusal
+from lsp_server.protocol import refusal
 from lsp_server.requests.ladder import Ladder
+from lsp_server.requests.late_edits import LateEdits
 from lsp_server.requests.registration import HostQuestion
 from lsp_server.requests.suggestions import Suggestions
 from lsp_server.session import Session
@@ -25,61 +25,11 @@ from lsp_server.wire import (
     NEXT_EDIT_ACCEPTED,
     NEXT_EDIT_DISMISSED,
     RUN_ACTION,
-    ApplyResult,
-    BulkAction,
     Dismissal,
     SnoozeResult,
     ToggleResult,
     read_tag,
 )
-
-if TYPE_CHECKING:
-    from lsp_server.requests.code_actions import EditFeatures
-
-
-_Answer = TypeVar("_Answer")
-
-
-class LateEdits:
-    """Loads EditFeatures in a thread, and hands requests on to them."""
-
-    def __init__(self, server: LanguageServer, protocol: MidspanProtocol, session: Session) -> None:
-        self._server, self._protocol, self._session = server, protocol, session
-        self._loading: asyncio.Task[EditFeatures] | None = None
-
-    def begin(self) -> "asyncio.Task[EditFeatures]":
-        """Begin to load the features, unless that has begun."""
-        if self._loading is None:
-            self._loading = asyncio.create_task(self._load())
-        return self._loading
-
-    def asked(
-        self, method: "Callable[[EditFeatures], Callable[..., Awaitable[_Answer]]]"
-    ) -> Callable[..., Awaitable[_Answer]]:
-        """Return the handler of a request or command that `method` of the features answers, once they are loaded."""
-
-        async def handle(*params: Any) -> _Answer:
-            return await method(await asyncio.shield(self.begin()))(*params)
-
-        return handle
-
-    async def run_action(self, asked: BulkAction) -> ApplyResult:
-        """Do what a code action says, for editors that cannot ask for its edit."""
-        return await self.asked(lambda features: features.bulk_edits.run)(asked)
-
-    async def close(self) -> None:
-        """End all work."""
-        if self._loading is not None and self._loading.done() and self._loading.exception() is None:
-            await self._loading.result().close()
-
-    async def _load(self) -> "EditFeatures":
-        def imported() -> "type[EditFeatures]":
-            from lsp_server.requests.code_actions import EditFeatures
-
-            return EditFeatures
-
-        return (await asyncio.to_thread(imported))(self._server, self._protocol, self._session)
-
 
 _logger = logging.getLogger(__name__)
 

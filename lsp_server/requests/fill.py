@@ -8,16 +8,8 @@ from pygls.exceptions import JsonRpcContentModified, JsonRpcException, JsonRpcIn
 
 from engine.errors import MidspanError
 from engine.protocol.confidence import FREE, first_line_confidence
-from engine.protocol.editor_messages import (
-    FillParams,
-    FillProgress,
-    FillResult,
-    FillTrace,
-    HoleCut,
-    Position,
-    Range,
-    Verdict,
-)
+from engine.protocol.editor_messages import FillParams, FillProgress, FillResult, FillTrace, HoleCut, Verdict
+from engine.protocol.lsp_messages import Position, Range
 from engine.protocol.messages import Filled, Progress, RuleName
 from lsp_server.documents.source import normalize_newlines
 from lsp_server.documents.store import Snapshot, offset_in, position_in

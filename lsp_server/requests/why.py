@@ -5,8 +5,8 @@ from pathlib import Path
 import attrs
 
 from engine.errors import MidspanError
-from engine.protocol.editor_messages import origin_line, quoted, source_line
 from engine.protocol.messages import Origin
+from engine.protocol.origin_lines import origin_line, quoted, source_line
 from lsp_server.protocol import refusal
 from lsp_server.requests.desk import Desks, Offered
 from lsp_server.session import Session

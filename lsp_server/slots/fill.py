@@ -16,7 +16,7 @@ from lsp_server.languages.language import errors
 from lsp_server.refactor.code.syntax import PARSE_SECONDS
 from lsp_server.refactor.edit.file_edit import Omission, Span, is_sound, sound_parts
 from lsp_server.settings import Settings
-from lsp_server.slots.judge import THRESHOLDS, Judge, Verdict, text_confidence
+from lsp_server.slots.judge import DOUBTFUL, Judge, Verdict, text_confidence
 from lsp_server.slots.slot import Shape, Slot, SlotEdit, SlotKind, SlotPlace, slot_edit, span_of
 from lsp_server.suggest.pipeline import Plan, present
 
@@ -222,8 +222,8 @@ async def refill(snapshot: Snapshot, start: int, end: int, filler: Filler) -> li
     opened = await asyncio.to_thread(snapshot.replaced, start, end, "")
     plan, filled = await filler.fill(opened, start, "body", _CANDIDATES)
     answers = await asyncio.to_thread(_answers, plan, filled, snapshot.text[start:end])
-    least, lower = THRESHOLDS["body"].doubtful, filler.settings.gate.least
-    if answers and answers[0][1] < (least if lower is None else min(least, lower)):
+    least = filler.settings.gate.least
+    if answers and answers[0][1] < (DOUBTFUL if least is None else min(DOUBTFUL, least)):
         return []
     edits: list[SlotEdit] = []
     for text, confidence in answers[:ANSWERS]:

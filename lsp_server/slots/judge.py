@@ -10,7 +10,7 @@ from engine.protocol.confidence import confidence_between, start_confidence
 from engine.protocol.messages import Candidate, Filled
 from lsp_server.documents.store import Snapshot
 from lsp_server.languages.language import Language
-from lsp_server.slots.find import doc_targets, summary
+from lsp_server.slots.docstrings import doc_targets, summary
 from lsp_server.slots.slot import Shape, Slot, matches, text_of
 from lsp_server.suggest.pipeline import Plan, present
 
@@ -37,22 +37,12 @@ _MEANINGLESS = frozenset({"any", "Any", "typing.Any", "object", "unknown", "Obje
 """Types that say nothing: a checker is content, a reader is no wiser."""
 
 
-@attrs.frozen
-class Threshold:
-    """How sure the model must be: at `sure` a fill is offered, at `doubtful` it is to be asked about."""
-
-    sure: float
-    doubtful: float
-
-
 # By the fills of held-out packages (benchmarks/quality): of the types from 0.9 on 19 of 21 were what had been there,
 # of those from 0.5 to 0.9 half; of the bodies from 0.5 on 9 of 12.
-THRESHOLDS: dict[Shape, Threshold] = {
-    "type": Threshold(0.9, 0.5),
-    "body": Threshold(0.8, 0.5),
-    "expression": Threshold(0.8, 0.5),
-    "docstring": Threshold(0.8, 0.5),
-}
+_SURE: dict[Shape, float] = {"type": 0.9, "body": 0.8, "expression": 0.8, "docstring": 0.8}
+"""How sure the model must be for a fill to be offered."""
+DOUBTFUL = 0.5
+"""How sure it must be for a fill to be asked about."""
 
 
 @attrs.frozen
@@ -78,11 +68,10 @@ class Judge:
         text, confidence = self.read(slot, plan, filled)
         if not text:
             return Verdict("", "the model wrote nothing that fits" if candidate.text.strip() else UNSURE)
-        threshold = THRESHOLDS[slot.shape]
-        if confidence < threshold.doubtful:
+        if confidence < DOUBTFUL:
             return Verdict("", UNSURE)
         reason = f"the model is {confidence:.0%} sure".replace("%", " %")
-        return Verdict(text, reason, doubtful=confidence < threshold.sure)
+        return Verdict(text, reason, doubtful=confidence < _SURE[slot.shape])
 
     def read(self, slot: Slot, plan: Plan, filled: Filled) -> tuple[str, float]:
         """Return the text that the best candidate has for a slot, "" for none that fits, and how sure the model is."""

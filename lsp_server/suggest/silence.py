@@ -8,8 +8,8 @@ from typing import Literal, get_args
 import attrs
 
 from engine.protocol.confidence import FREE
-from engine.protocol.editor_messages import quoted
 from engine.protocol.messages import Candidate, Filled, Finish
+from engine.protocol.origin_lines import quoted
 from lsp_server.suggest.pipeline import Plan, begins_below, is_hasty, present, weigh
 from lsp_server.suggest.restraint import Refusal
 

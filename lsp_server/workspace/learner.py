@@ -39,19 +39,18 @@ _CHECK_SLACK = 8
 """So many files may be missing: open documents are learned at the same time."""
 
 
+@attrs.define
 class Pace:
-    """How fast a workspace is read: gently while the user types, else as fast as the engine takes the files."""
+    """How fast a workspace is read: gently while the user types, else as fast as the engine takes the files.
 
-    def __init__(self) -> None:
-        self._typed_at = -TYPING_S
+    `typed_at`: when the user typed last, by time.monotonic.
+    """
 
-    def note_typing(self) -> None:
-        """The user has just typed."""
-        self._typed_at = time.monotonic()
+    typed_at: float = -TYPING_S
 
     @property
     def is_gentle(self) -> bool:
-        return time.monotonic() - self._typed_at < TYPING_S
+        return time.monotonic() - self.typed_at < TYPING_S
 
     async def rest(self, worked_s: float) -> None:
         """After `worked_s` seconds of work, wait as long as the share demands; not at all when nobody types."""

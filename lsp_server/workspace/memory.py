@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import PurePath
@@ -165,7 +166,7 @@ class WorkspaceMemory:
 
     def changed(self, uri: str) -> None:
         """Learn a changed document when it has not changed for a while."""
-        self._around.pace.note_typing()
+        self._around.pace.typed_at = time.monotonic()
         self._cancel_delay(uri)
         if self._learners:
             self._delays[uri] = asyncio.get_running_loop().call_later(BUFFER_DELAY_S, self._learn_buffer, uri)

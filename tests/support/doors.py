@@ -19,7 +19,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "engine/git.py": "git, the only one that reads a stranger's folder",
         "engine/cli/__init__.py": "our own refactor command",
         "engine/cli/doctor.py": "our own language server",
-        "engine/cli/lsp_client.py": "our own language server",
+        "engine/cli/json_rpc.py": "our own language server",
         "engine/cli/setup/deeds.py": "the user's editors",
         "engine/cli/setup/editors.py": "the user's editors",
         "engine/client/launcher.py": "our own engine",
@@ -79,7 +79,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "parse": {
         "engine/json_file.py": "JSON, bounded",
         "engine/protocol/framing.py": "frames, bounded",
-        "engine/cli/lsp_client.py": "what our own language server answers",
+        "engine/cli/json_rpc.py": "what our own language server answers",
         "engine/cli/setup/deeds.py": "our own receipt",
         "engine/cli/setup/editors.py": "what pip wrote of us",
         "engine/usage_file.py": "our own counts",

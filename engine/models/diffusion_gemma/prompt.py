@@ -8,7 +8,6 @@ appends to the prompt, and the encoder's cache stays valid. The rest of the curs
 that close brackets change it every few keys, and the suffix on the canvas has it anyway.
 """
 
-import codecs
 import re
 from collections.abc import Sequence
 from typing import Literal, Protocol
@@ -17,7 +16,7 @@ import attrs
 from tokenizers import Tokenizer
 
 from engine.fill.interface import Layout
-from engine.models.stock.token_bytes import LineTokens
+from engine.models.stock.token_bytes import LineTokens, decoded
 from engine.models.stock.tokenizer import heading, related_tokens
 from engine.protocol.messages import HoleRequest, Snippet, left_edge
 
@@ -128,14 +127,12 @@ class GemmaTokenBytes:
         return set(range(vocabulary)) - self._bytes.keys()
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        """Return one string per token. A character that is split over several tokens belongs to the last one."""
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        last = len(tokens) - 1
-        return [decoder.decode(self._bytes.get(token, b""), index == last) for index, token in enumerate(tokens)]
+        """Return one string per token: see decoded."""
+        return decoded([self.bytes_of(token) for token in tokens])
 
     def bytes_of(self, token: int) -> bytes:
         """Return the bytes of a token's text; none for a special token."""
         return self._bytes.get(token, b"")
 
     def breaks_line(self, token: int) -> bool:
-        return b"\n" in self._bytes.get(token, b"")
+        return b"\n" in self.bytes_of(token)

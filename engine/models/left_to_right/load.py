@@ -19,7 +19,6 @@ from engine.library.device_memory import gigabytes, machine_memory
 from engine.library.gguf_file import GgufHeader, read_header
 from engine.library.packed_weights import PackedWeights
 from engine.library.precision_names import TORCH_PRECISIONS, PrecisionSetting
-from engine.library.resolve import known_model
 from engine.library.weights_header import weight_files
 from engine.models.edit_formats import format_of
 from engine.models.embedded.adapter import ADAPTER_FILE, Adapter, AdapterKey
@@ -271,7 +270,7 @@ def load_folder(
     texts = token_texts(tokenizer)
     token_bytes = token_bytes_of(checkpoint, tokenizer, shape.vocabulary, texts)
     specials = folder_specials(checkpoint, tokenizer)
-    known, notes, head = known_model(checkpoint.folder), checkpoint.notes, None
+    notes, head = checkpoint.notes, None
     if not way.in_torch:
         shape, head = _with_head(shape, texts, specials)
     return _model(
@@ -282,8 +281,7 @@ def load_folder(
         tokenizer,
         token_bytes,
         specials,
-        notes.name or (checkpoint.folder.name if known is None else known.name),
-        notes.licence or ("unknown" if known is None else known.licence),
+        *checkpoint.named("unknown"),
         way,
         head,
         checkpoint.folder / (notes.adapter or ADAPTER_FILE),

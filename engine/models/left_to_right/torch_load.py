@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 from engine.errors import ModelError
 from engine.fill.interface import Model
 from engine.library.precision_names import PrecisionSetting
-from engine.library.resolve import folder_of, known_model
+from engine.library.resolve import folder_of
 from engine.library.store import EMBEDDED
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.left_to_right.drafters import MaskedDrafter, StreamDrafter
@@ -56,7 +56,6 @@ def drafter_of(checkpoint: Checkpoint, load_model: LoadModel) -> Drafter | None:
 READING_TOKENS = {"cuda": 4096, "cpu": 1024}
 """How much of a file is read. It takes time before the first fill, and memory for keys and values: 230 MB for 4,096
 tokens with 7B parameters."""
-LEAST_WINDOW = 64
 _QWEN2 = attrs.evolve(OPEN_DCODER, name=QWEN_FIM)
 """Open-dCoder is the same network with more training, so its tensors have the same names."""
 
@@ -92,14 +91,12 @@ def load(
     stock = stock_network(checkpoint, _QWEN2, device, choice.dtype, choice.precision)
     network = CausalNetwork(stock)
     token_bytes = token_bytes_of(checkpoint, tokenizer, network.vocabulary)
-    notes, known = checkpoint.notes, known_model(folder)
-    window = min(stock.config.max_position_embeddings, notes.context_tokens or 1 << 30)
-    if window < LEAST_WINDOW:
-        raise ModelError(f"the model in {folder} has a window of {window} tokens; at least {LEAST_WINDOW} are needed")
+    window = checkpoint.window(stock.config.max_position_embeddings)
+    name, licence = checkpoint.named(_QWEN2.licence)
     info = ModelInfo(
-        name=notes.name or (folder.name if known is None else known.name),
+        name=name,
         family=QWEN_FIM,
-        licence=notes.licence or (_QWEN2.licence if known is None else known.licence),
+        licence=licence,
         parameters=network.parameters,
         context_tokens=window,
         canvas_tokens=0,

@@ -5,7 +5,6 @@ from tokenizers import Tokenizer
 
 from engine.errors import ModelError
 from engine.library.precision_names import PrecisionSetting
-from engine.library.resolve import known_model
 from engine.models.embedded.runner import host_pass, kernel_paths
 from engine.models.left_to_right.load import KERNEL_PRECISIONS, folder_shape, folder_weights
 from engine.models.masked.families import family_of
@@ -70,7 +69,6 @@ def _first(*numbers: int | None) -> int | None:
     return next((number for number in numbers if number is not None), None)
 
 
-LEAST_WINDOW = 64
 READING_TOKENS = {"cuda": 2048, "cpu": 512}
 """Every key press reads prefix and suffix again. 2,048 tokens take a 7B model 40 ms on a GPU with 800 TFLOP/s, and 512
 tokens take a 0.5B model half a second on a CPU."""
@@ -84,20 +82,17 @@ def load(
     on_stage: OnStage = lambda stage: None,
 ) -> MaskedModel:
     """Load the model in a folder. Raises ModelError with one line."""
-    folder = checkpoint.folder
     tokenizer = tokenizer_of(checkpoint)
     family = family_of(checkpoint, tokenizer)
     special_tokens = special_tokens_of(checkpoint, family, tokenizer)
     network, dtype = _network(checkpoint, family, threads, device, precision, on_stage)
     token_bytes = token_bytes_of(checkpoint, tokenizer, network.vocabulary)
-    notes, known = checkpoint.notes, known_model(folder)
-    window = min(network.window, notes.context_tokens or family.context_tokens or 1 << 30)
-    if window < LEAST_WINDOW:
-        raise ModelError(f"the model in {folder} has a window of {window} tokens; at least {LEAST_WINDOW} are needed")
+    window = checkpoint.window(network.window, family.context_tokens)
+    name, licence = checkpoint.named(family.licence)
     info = ModelInfo(
-        name=notes.name or (folder.name if known is None else known.name),
+        name=name,
         family=family.name,
-        licence=notes.licence or (family.licence if known is None else known.licence),
+        licence=licence,
         parameters=network.parameters,
         context_tokens=window,
         canvas_tokens=max(LENGTHS["line"]),

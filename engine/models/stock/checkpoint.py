@@ -11,6 +11,7 @@ import attrs
 from engine.errors import ModelError
 from engine.fill.interface import MemoryUse
 from engine.json_file import read_json
+from engine.library.resolve import known_model
 
 JsonObject = dict[str, Any]
 OnStage = Callable[[str], None]
@@ -63,6 +64,7 @@ class ModelFamily:
 
 
 NOTES = "midspan.json"
+LEAST_WINDOW = 64
 
 
 @attrs.frozen
@@ -99,6 +101,24 @@ class Checkpoint:
             raise ModelError(f"{folder / 'config.json'} holds no JSON object; install the model again")
         generation, tokenizer = (read_object(folder / f"{name}_config.json") for name in ("generation", "tokenizer"))
         return cls(folder, config, generation, tokenizer, _notes(folder / NOTES))
+
+    def named(self, licence: str) -> tuple[str, str]:
+        """Return the model's name and licence: `licence` where neither midspan.json nor the catalog says another."""
+        known = known_model(self.folder)
+        name, licence = (self.folder.name, licence) if known is None else (known.name, known.licence)
+        return self.notes.name or name, self.notes.licence or licence
+
+    def window(self, most: int, usual: int | None = None) -> int:
+        """Return how many tokens are read: what midspan.json says, else `usual`, and `most` at most.
+
+        Raises ModelError where these are too few.
+        """
+        window = min(most, self.notes.context_tokens or usual or most)
+        if window < LEAST_WINDOW:
+            raise ModelError(
+                f"the model in {self.folder} has a window of {window} tokens; at least {LEAST_WINDOW} are needed"
+            )
+        return window
 
 
 def read_object(path: Path) -> JsonObject:

@@ -135,6 +135,12 @@ def token_texts(tokenizer: Tokenizer) -> list[str]:
     return texts
 
 
+def decoded(parts: Sequence[bytes]) -> list[str]:
+    """Return one string per token's bytes. A character that is split over several tokens belongs to the last one."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    return [decoder.decode(part, number == len(parts)) for number, part in enumerate(parts, 1)]
+
+
 class TokenBytes:
     """The bytes of every token of a byte-level BPE. Special tokens have none."""
 
@@ -149,10 +155,8 @@ class TokenBytes:
         self.bytes = [data[start:stop] for start, stop in pairwise(ends)]
 
     def texts_of(self, tokens: Sequence[int]) -> list[str]:
-        """Return one string per token. A character that is split over several tokens belongs to the last one."""
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        last = len(tokens) - 1
-        return [decoder.decode(self.bytes[token], index == last) for index, token in enumerate(tokens)]
+        """Return one string per token: see decoded."""
+        return decoded([self.bytes[token] for token in tokens])
 
     def continuing_words(self) -> list[int]:
         """Return the tokens that go on with a word: their text begins with a letter, a digit or an underscore."""

@@ -120,7 +120,7 @@ class SudokuModel:
     whole grid as it is. A row of the stream before the last sees the cells before it and the given ones, as it must for
     left to right and for drafts, so it is a grid of its own.
 
-    doubts: whether fills look again at what they have written (fill/denoise.py). loops: of the network in each pass.
+    doubts: whether fills look again at what they have written (fill/revising.py). loops: of the network in each pass.
     """
 
     def __init__(self, network: SudokuNetwork, *, doubts: bool = False, loops: int = LOOPS) -> None:

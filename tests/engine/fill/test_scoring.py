@@ -8,8 +8,8 @@ from scheduler_client import answer
 from support.embedded_models import load_embedded
 
 from engine.errors import ModelError
-from engine.fill.denoise import APART, LIKELIEST
 from engine.fill.sampler import Query
+from engine.fill.scoring import APART, LIKELIEST
 from engine.fill.stream import StreamPass
 from engine.models.embedded.model import EmbeddedModel
 from engine.models.masked.model import MaskedModel

@@ -19,8 +19,8 @@ from engine.models.embedded.model import EmbeddedModel
 from engine.protocol.messages import Read
 from engine.schedule.backend import CancelledFill
 from engine.schedule.caches import CACHE_BYTES, cache_bytes_on
-from engine.schedule.given_text import SPARED_ROWS
 from engine.schedule.scheduler import Scheduler
+from engine.schedule.textless_jobs import SPARED_ROWS
 
 
 @pytest.fixture(scope="module", params=RUNNERS)

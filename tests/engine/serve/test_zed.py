@@ -11,8 +11,8 @@ from support.lsp_editor import engine_home
 
 from engine.cli.next_edit import undone
 from engine.client.launcher import EngineOptions
-from engine.http.markers import END, read_zeta
 from engine.http.rewriting import Rewriting
+from engine.http.zeta import END, read_zeta
 from engine.library.store import choose_for_edits
 from engine.protocol.messages import Fill
 from engine.protocol.rewrite import PastEdit, Rewrite

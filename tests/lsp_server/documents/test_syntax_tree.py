@@ -4,7 +4,7 @@ import asyncio
 
 from lsprotocol import types
 
-from lsp_server.documents.edits import BackgroundParse
+from lsp_server.documents.parsing import BackgroundParse
 from lsp_server.documents.store import Documents, Snapshot
 from lsp_server.languages.language import Parse
 from lsp_server.languages.registry import language_for

@@ -7,13 +7,13 @@ from support.lsp_editor import eventually
 
 from engine.usage_file import StatisticsFile, Tally, by_language
 from engine.whole_files import try_lock
-from lsp_server.engine_link import status
-from lsp_server.engine_link.status import Ledger
+from lsp_server.engine_link import offers
+from lsp_server.engine_link.offers import Ledger
 
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StatisticsFile:
-    monkeypatch.setattr(status, "_FLUSH_S", 0.01)
+    monkeypatch.setattr(offers, "_FLUSH_S", 0.01)
     return StatisticsFile(tmp_path / "data" / "statistics.jsonl")
 
 

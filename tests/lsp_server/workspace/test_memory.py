@@ -169,7 +169,7 @@ async def rested(pace: Pace, worked_s: float) -> float:
 
 async def test_reading_takes_a_tenth_of_the_time_while_the_user_types() -> None:
     pace = Pace()
-    pace.note_typing()
+    pace.typed_at = time.monotonic()
     assert pace.is_gentle
     assert await rested(pace, 0.01) >= 0.089
 
@@ -179,7 +179,7 @@ async def test_reading_does_not_rest_when_nobody_types(monkeypatch: pytest.Monke
     assert not pace.is_gentle
     assert await rested(pace, 5.0) < 1.0
     monkeypatch.setattr(pace_module, "TYPING_S", 0.0)
-    pace.note_typing()
+    pace.typed_at = time.monotonic()
     assert not pace.is_gentle
 
 

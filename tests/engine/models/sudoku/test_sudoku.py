@@ -10,8 +10,8 @@ from safetensors.numpy import load_file
 from support.fill_tasks import run_to_end, started
 
 from engine.errors import ModelError
-from engine.fill.denoise import Revising
 from engine.fill.interface import Bounds, FillStrategy, FillTask
+from engine.fill.revising import Revising
 from engine.fill.sampler import Sampler
 from engine.fill.stream import StreamModel, StreamPass
 from engine.models.sudoku.model import (

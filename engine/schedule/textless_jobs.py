@@ -3,10 +3,10 @@
 import time
 
 from engine.errors import ModelError
-from engine.fill.denoise import Scoring
 from engine.fill.draft_planner import PassTimer
 from engine.fill.interface import Bounds, Filling, FillTask, Pass
 from engine.fill.sampler import PassResult, Sampler
+from engine.fill.scoring import Scoring
 from engine.fill.stream import StreamModel
 from engine.protocol.messages import Filled, Progress
 from engine.schedule.job import FillingJob, Job, OpenHole
