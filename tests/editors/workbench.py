@@ -187,14 +187,17 @@ class Workbench(Driver):
 
     def press_button(self, label: str) -> None:
         """Press a button of a notification, which ends it."""
-        button = f'.notification-list-item .monaco-button:has-text("{label}")'
-        eventually(lambda: self.texts(button), f"the button {label}")
+        buttons = ".notification-list-item .monaco-button"
+
+        def is_there() -> bool:
+            return label in self.texts(buttons)
 
         def click() -> None:
-            if self.texts(button):
-                self.ask("click", selector=button)
+            if is_there():
+                self.ask("click", selector=f'{buttons}:has-text("{label}")')
 
-        self._again_until(click, lambda: not self.texts(button), f"the notification with {label} ended")
+        eventually(is_there, f"the button {label}")
+        self._again_until(click, lambda: not is_there(), f"the notification with {label} ended")
 
     def shows(self, state: str) -> bool:
         """Return whether the status item shows `state`: starting, ready, subtle, snoozed, off or error."""

@@ -217,13 +217,26 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
 
 
 def _unknown_for_local(rule: Rule, match: Match, scopes: Scopes) -> str:
-    """Return a name that nothing binds, and that comes where a parameter or a variable from around goes; "" if none."""
+    """Return a name that nothing binds, and that comes where a parameter or a variable from around goes; "" if none.
+
+    What is called is no such name: a function may still be written.
+    """
     names, kept = names_of(scopes.syntax), names_in(rule.template)
     local = {one.text for one in rule.names if one.binding in ("parameter", "local") and one.text not in kept}
     inside = range(match.start, match.end)
     if all(any(start in inside for start in names.declared(name)) for name in local):
         return ""
-    return next((name for name in rule.unbound if scopes.binding(name, match.nodes[0]) == UNKNOWN), "")
+    values = set(rule.unbound) - {*_called(rule.template)}
+    return next((name for name in sorted(values) if scopes.binding(name, match.nodes[0]) == UNKNOWN), "")
+
+
+def _called(patterns: Sequence[Pattern]) -> Iterator[str]:
+    """Yield the names that code calls."""
+    for one in patterns:
+        if isinstance(one, Branch):
+            first = one.children[0] if is_call(one) and one.children else None
+            yield from (first.text,) if isinstance(first, Leaf) else ()
+            yield from _called(one.children)
 
 
 def _is_of_alias(rule: Rule) -> bool:
