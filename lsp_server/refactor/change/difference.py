@@ -109,7 +109,7 @@ def _compare(before: Node, after: Node, found: Difference) -> None:
         _compare_runs(before, after, found)
         return
     is_inside = _is_within(before, after) or (not is_expression(before) and _is_within(after, before))
-    if not is_inside and is_call(before) and is_call(after):
+    if not (is_inside or _is_within(after, before)) and is_call(before) and is_call(after):
         before = _without_inner(before, after, found)
     pairs = None if is_inside else changed_children(before, after)
     if pairs is None:

@@ -14,6 +14,7 @@ from lsp_server.refactor.code.grammar import (
     is_arguments,
     is_call,
     is_container,
+    is_expression,
     is_list,
     is_literal,
     is_name,
@@ -268,7 +269,7 @@ class _Generaliser:
             self._after.end = node.end
             return attrs.evolve(self._variables.holes[key_of(inner)], gap=gap, level=level_of_place(node))
         hole = self._variables.holes.get(key_of(node))
-        if hole is not None and not is_role(node):
+        if hole is not None and not is_role(node) and (len(node.children) != 1 or is_expression(node)):
             self._after.end = node.end
             return attrs.evolve(hole, gap=gap, level=level_of_place(node))
         if not node.children:

@@ -94,3 +94,42 @@ def test_the_body_of_a_loop_of_ruby_has_statements() -> None:
     assert rules_of("ruby", (before, before.replace("a.next", "x = a.next"))) == ["a.next($$R0_0) → x = a.next($$R0_0)"]
     with pytest.raises(NoRule, match="only added"):
         rules_of("ruby", (before, before.replace("a.next(1)\n", "a.next(1)\n    a.seen\n")))
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after"),
+    [
+        ("python", "def f(c, d):\n    run(c.q(c, d))\n", "def f(c, d):\n    c.q(c, d)\n"),
+        (
+            "csharp",
+            "class Q { void F(T c, T d) { Run(c.q(c, d)); } }\n",
+            "class Q { void F(T c, T d) { c.q(c, d); } }\n",
+        ),
+        (
+            "php",
+            "<?php\nfunction f($c, $d) { run($c->q($c, $d)); }\n",
+            "<?php\nfunction f($c, $d) { $c->q($c, $d); }\n",
+        ),
+        ("kotlin", "fun f(c: T, d: T) { run(c.q(c, d)) }\n", "fun f(c: T, d: T) { c.q(c, d) }\n"),
+    ],
+)
+def test_a_call_that_loses_what_is_around_it_is_one_change(language: str, before: str, after: str) -> None:
+    assert len(rules_of(language, (before, after))) == 1
+    assert edit_of(language, [(before, after)], before).applied(before).split() == after.split()
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after"),
+    [
+        ("kotlin", "fun f(a: T) { val x = a.p() }\n", "fun f(a: T) { if (on()) { val x = a.p() } }\n"),
+        (
+            "ruby",
+            "def f(a)\n  b(1)\n  return a + 1\nend\n",
+            "def f(a)\n  if on()\n    b(1)\n    return a + 1\n  end\nend\n",
+        ),
+    ],
+)
+def test_a_value_that_has_a_node_around_it_is_found_again_after_the_edit(
+    language: str, before: str, after: str
+) -> None:
+    assert not edit_of(language, [(before, after)], after.replace("f(", "g(")).edits
