@@ -71,10 +71,17 @@ def difference(before: Syntax, after: Syntax) -> Difference:
     """Return the smallest changed nodes of two texts. Changed imports are left out."""
     found = Difference()
     _compare(before.root, after.root, found)
-    kept = [change for change in found.changes if not _is_added_in_macro(change)]
+    added = {node.digest for one in found.added for node in one.nodes if node.named}
+    kept = [one for one in found.changes if not _is_added_in_macro(one) and not _is_moved(one, added)]
     found.insertions += len(found.changes) - len(kept)
     found.changes = kept
     return found
+
+
+def _is_moved(change: Change, added: set[int]) -> bool:
+    """Return whether some of what a change takes away was added elsewhere, so that it is not gone."""
+    kept = {node.digest for node in change.after}
+    return any(node.digest in added - kept for node in change.before)
 
 
 def _is_added_in_macro(change: Change) -> bool:
@@ -101,8 +108,8 @@ def _compare(before: Node, after: Node, found: Difference) -> None:
     if before.kind == after.kind and is_container(before):
         _compare_runs(before, after, found)
         return
-    is_inside = is_expression(before) and any(same(before, one) for one in after.walk())
-    if not is_inside and is_call(before) and is_call(after):
+    is_inside = _is_within(before, after) or (not is_expression(before) and _is_within(after, before))
+    if not (is_inside or _is_within(after, before)) and is_call(before) and is_call(after):
         before = _without_inner(before, after, found)
     pairs = None if is_inside else changed_children(before, after)
     if pairs is None:
@@ -116,6 +123,12 @@ def _compare(before: Node, after: Node, found: Difference) -> None:
             _compare(first, second, found)
     else:
         _add_without_bodies(before, after, pairs, found)
+
+
+def _is_within(inner: Node, outer: Node) -> bool:
+    """Return whether an expression or a statement is a part of another one: `if (a) f()` of `if (b) if (a) f()`."""
+    is_whole = is_expression(inner) or (inner.kind == outer.kind and is_unit(inner))
+    return is_whole and any(same(inner, one) for one in outer.walk())
 
 
 def changed_children(before: Node, after: Node) -> list[tuple[Node, Node]] | None:

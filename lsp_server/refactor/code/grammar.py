@@ -18,7 +18,7 @@ _CONTAINER = re.compile(
     r"^(module|program|source_file|translation_unit|compilation_unit|chunk|source|stylesheet|document|block"
     r"|statement_block|statement_list|statements|compound_statement|class_body|interface_body|enum_body|declaration_list"
     r"|field_declaration_list|body_statement|then|do_block|switch_body|constructor_body|function_body|template_body"
-    r"|object_type|do_group)$"
+    r"|object_type|do_group|do|begin|ensure|else|block_body)$"
 )
 _CALL = re.compile(
     r"^(call|call_expression|new_expression|method_invocation|object_creation_expression|invocation_expression"
@@ -52,7 +52,7 @@ _NOT_AN_EXPRESSION = re.compile(
     r"|_fragment$|^string_start$|^string_end$|^decorator$|^operator|_operator$(?<!binary_operator)(?<!not_operator)"
     r"(?<!unary_operator)(?<!boolean_operator)(?<!comparison_operator)|escape_sequence|^type_annotation$|_annotation$"
     r"|^jsx_closing_element$|^optional_chain$|^literal_element$|^as_pattern|^with_item$"
-    r"|^program$|^module$|^source_file$|^modifiers$|^interpolation$|^template_substitution$|^type_parameter$)"
+    r"|^program$|^module$|^source_file$|^auto$|^modifiers$|^interpolation$|^template_substitution$|^type_parameter$)"
 )
 _NOT_A_UNIT = re.compile(
     r"(arguments?$|argument_list$|^keyword_argument$|^pair$|^jsx_attribute$|^jsx_expression$|^interpolation$|parameters$"

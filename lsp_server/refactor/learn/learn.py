@@ -378,7 +378,7 @@ def rule_of(
         after.tail(new[-1]) if new else "",
         root_level(new),
         root_level(old),
-        _repeats(old, new, sides),
+        _repeats(old, new, sides, after),
         binds=names_bound(new, sides, after),
         needed=imports_needed(sides, before, after),
         needs=needs_of(old, new, before.language.id),
@@ -389,10 +389,11 @@ def _count(name: str, nodes: Sequence[Node]) -> int:
     return sum(leaf.text == name for node in nodes for leaf in node.leaves())
 
 
-def _repeats(old: Sequence[Node], new: Sequence[Node], sides: Sides) -> bool:
+def _repeats(old: Sequence[Node], new: Sequence[Node], sides: Sides, after: Syntax) -> bool:
     """Return whether the pattern fits the example after its edit. Where it only lost something it does not."""
     if len(sides.pattern) != 1:
-        return len(new) > len(old)
+        inside = (new[0].start <= one.start and one.end <= new[-1].end for one in matches(sides.pattern, after) if new)
+        return len(new) > len(old) or any(inside)
     if len(sides.template) == 1 and any(match_at(as_pattern(sides.template[0]), node) for node in old):
         return False  # arguments that only changed places: nothing tells a place that has the edit
     return any(match_at(sides.pattern[0], node) for top in new for node in top.walk())
