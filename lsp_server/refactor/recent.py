@@ -14,7 +14,7 @@ from engine.reading import read_text
 from lsp_server.documents.edits import MOST_PARSED, RecentEdit
 from lsp_server.languages.language import Language, errors
 from lsp_server.languages.registry import language_for
-from lsp_server.refactor.change.difference import Sort
+from lsp_server.refactor.change.sort import Sort
 from lsp_server.refactor.code.bindings import imports_of
 from lsp_server.refactor.code.imports import ImportEdit
 from lsp_server.refactor.code.syntax import PARSE_SECONDS, Syntax, syntax_of

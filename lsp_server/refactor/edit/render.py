@@ -1,5 +1,6 @@
 """The text of a place after the edit: the template, with the place's own text, gaps and indentation."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 
 import attrs
@@ -16,6 +17,7 @@ from lsp_server.refactor.rules.rule import Inserts, Rule
 
 OPENING = frozenset("([{")
 CLOSING = frozenset({")", "]", "}", ">", "/>"})
+_WORD = re.compile(rb"\w")
 _ENDS = CLOSING | {"'", '"', "`"}
 """Tokens without a name that an element of a list may end with."""
 
@@ -90,7 +92,16 @@ class _Rendering:
             self._tail(last)
         if wrap:
             self._output.text(")")
+        self._keep_apart(first)
         self._check_comments(first)
+
+    def _keep_apart(self, first: int) -> None:
+        """Put a space between a word before the place and one that it begins with now: `Bag& x` becomes `Bag x`."""
+        data, pieces, start = self._file.syntax.data, self._output.pieces, self._match.start
+        head = pieces[first] if first < len(pieces) else ""
+        begins = head[:1].encode() if isinstance(head, str) else data[head.start : head.start + 1]
+        if _WORD.fullmatch(data[start - 1 : start]) and _WORD.fullmatch(begins):
+            pieces.insert(first, " ")
 
     def items(self) -> int | None:
         """Write the items of the template, and return the index of the last one that is not empty."""

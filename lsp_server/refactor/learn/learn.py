@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from lsp_server.languages.language import Language
-from lsp_server.refactor.change.difference import Change, Difference, difference, sort_of
+from lsp_server.refactor.change.difference import Change, Difference, difference
 from lsp_server.refactor.change.free_names import (
     free_names,
     imports_needed,
@@ -18,6 +18,7 @@ from lsp_server.refactor.change.free_names import (
 from lsp_server.refactor.change.generalise import Sides, generalise, is_other_literal, is_prose
 from lsp_server.refactor.change.import_roots import root_rule_of_code
 from lsp_server.refactor.change.overrides import override_rules
+from lsp_server.refactor.change.sort import sort_of
 from lsp_server.refactor.change.variables import spread_value
 from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, import_edit, imports_of, package_import
 from lsp_server.refactor.code.declarations import names_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from lsp_server.refactor.change.difference import Sort
+from lsp_server.refactor.change.sort import Sort
 from lsp_server.refactor.code.grammar import is_list_kind
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.learn.insertions import united, with_sides
