@@ -85,6 +85,8 @@ def of_module(rule: Rule, syntax: Syntax) -> list[Rule]:
     rename, rules, old = rule.rename, list[Rule](), rule.pattern[0]
     if rename is None or not (rename.qualifier and rename.module) or not isinstance(old, Leaf):
         return []
+    if rename.module.startswith("use ") and re.findall(r"\w+", rename.module)[-1] != rename.qualifier_name:
+        return rules  # of another module than that of the import: `Result` of this crate becomes `anyhow::Result`
     for one in imports_of(syntax).all:
         if one.bound != rule.words[0] and module_of(one) and same_origin(module_of(one), rename.module):
             pattern = (attrs.evolve(old, text=one.bound),)

@@ -138,5 +138,5 @@ def test_a_value_that_has_a_node_around_it_is_found_again_after_the_edit(
 @pytest.mark.parametrize("sign", ["&", "*"])
 def test_a_type_and_a_name_that_meet_are_two_words(sign: str) -> None:
     example = f"void f() {{ Bag{sign} a = g(); }}\n", "void f() { Bag a = g(); }\n"
-    text = f"void h() {{ Bag{sign} b = k(); }}\n"
-    assert edit_of("cpp", [example], text).applied(text) == "void h() { Bag b = k(); }\n"
+    text = f"void h() {{ Bag{sign} a = k(); }}\n"
+    assert edit_of("cpp", [example], text).applied(text) == "void h() { Bag a = k(); }\n"
