@@ -1,6 +1,7 @@
 """Where the cursor rests, a model that reads slowly reads its context ahead: the first suggestion there has it."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest_asyncio
 from support.lsp_editor import Editor, eventually
 from support.recording_engine import RecordingEngine
 
+from engine.schedule.fill_queue import ScheduledTicket
 from lsp_server.requests.ahead import SLOW_PARAMETERS
 from lsp_server.wire import CURSOR_MOVED
 
@@ -217,6 +219,13 @@ async def test_a_suggestion_whose_budget_went_into_reading_comes_without_another
     tell_cursors(editor)
     await editor.open_ready("one two |\n")
     monkeypatch.setattr(engine._backend, "_encode_rows", 1)
+    step = engine._backend._step
+
+    def slow_step(tickets: list[ScheduledTicket]) -> list[ScheduledTicket]:
+        time.sleep(0.002)  # a fast machine reads all within the budget
+        return step(tickets)
+
+    monkeypatch.setattr(engine._backend, "_step", slow_step)
     open_project(editor)
     (item,) = await editor.suggest()
     assert item.insert_text
