@@ -68,10 +68,6 @@ def generalise(change: Change, before: Syntax, after: Syntax, scopes: Scopes) ->
         fixed += more
         generaliser = _Generaliser(change, before, after, scopes, frozenset(fixed))
         sides = generaliser.sides()
-        if generaliser.is_run_torn:
-            fixed.append("arguments")
-            generaliser = _Generaliser(change, before, after, scopes, frozenset(fixed))
-            sides = generaliser.sides()
         says_enough = weight(sides.pattern) >= ENOUGH and (fixed or has_anchor(sides.pattern))
         if says_enough and not (generaliser.is_torn or (literal and _has_no_name(sides.pattern, change.before))):
             break
@@ -163,33 +159,17 @@ def _list_of(
 
 
 class _Generaliser:
-    """Builds both sides. `fixed` names what stays: "definition", "target", "content", "thing", "literal", "all",
-    and what is no run: "runs", "arguments"."""
+    """Builds both sides. `fixed` names what stays: "definition", "target", "content", "thing", "literal", "all"."""
 
     def __init__(self, change: Change, before: Syntax, after: Syntax, scopes: Scopes, fixed: frozenset[str]) -> None:
         self._change, self._scopes = change, scopes
         self._before, self._after = Side(before), Side(after)
         self._variables = Variables(change, scopes, fixed)
-        aligned = align(change.before, change.after) if "runs" not in fixed else []
-        self._alignments = [one for one in aligned if not ("arguments" in fixed and is_arguments(one.before))]
+        self._alignments = align(change.before, change.after) if "runs" not in fixed else []
         self._runs: list[Run] = []
         self._varied: frozenset[str] = frozenset()
-        self._torn: set[str] = set()
-
-    @property
-    def is_torn(self) -> bool:
+        self.is_torn = False
         """Whether the template has a name that varies in the pattern, as it is in the example."""
-        return bool(self._torn)
-
-    @property
-    def is_run_torn(self) -> bool:
-        """Whether such a name is a variable of the function around the example, in a run of arguments."""
-        arguments = (one for each in self._alignments if is_arguments(each.before) for one in each.runs)
-        return self.is_torn and any(self._is_outer(top) for run in arguments for top in run.before)
-
-    def _is_outer(self, top: Node) -> bool:
-        owners = (self._scopes.owner(leaf.text, leaf) for leaf in top.leaves() if leaf.text in self._torn)
-        return any(owner is not None and owner.start < self._change.before[0].start for owner in owners)
 
     def sides(self) -> Sides:
         pattern = tuple(map(self._old, self._change.before))
@@ -278,8 +258,7 @@ class _Generaliser:
                 end = next((one for one in self._variables.holes.values() if one.kinds & END_TAGS), None)
                 if end is not None:
                     return attrs.evolve(end, gap=gap)
-            if node.text in self._varied and is_name(node) and not is_role(node):
-                self._torn.add(node.text)
+            self.is_torn |= node.text in self._varied and is_name(node) and not is_role(node)
             parts = self._parts(node) if is_string_content(node) else ()
             return Text(node.kind, parts, gap) if parts else Leaf(node.kind, node.text, node.named, gap)
         alignment = next((one for one in self._alignments if one.after is node), None)
