@@ -14,7 +14,7 @@ from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import parse
 from lsp_server.refactor.edit.file_edit import counted
 from lsp_server.refactor.edit.rewrite import fits_language, may_fit
-from lsp_server.refactor.rules.pattern import Item, Leaf, items, literals
+from lsp_server.refactor.rules.pattern import Item, Leaf, items, literals, texts_of
 from lsp_server.refactor.rules.rule import Rule, RuleSet
 from lsp_server.refactor.search import Target
 
@@ -88,7 +88,7 @@ def alike(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seconds: f
 
 def _is_macro_of_module(rule: Rule) -> bool:
     """Return whether an edit only says which module a macro is of: `debug!(x)` becomes `log::debug!(x)`."""
-    sides = [[item.text for item in items(side) if isinstance(item, Leaf)] for side in (rule.pattern, rule.template)]
+    sides = [texts_of(side) for side in (rule.pattern, rule.template)]
     is_macro = getattr(rule.pattern[0] if rule.pattern else None, "kind", "") == "macro_invocation"
     return is_macro and sides[1][-len(sides[0]) :] == sides[0] and "::" in sides[1][: -len(sides[0])]
 

@@ -98,10 +98,12 @@ def _compare(before: Node, after: Node, found: Difference) -> None:
     if before.kind == after.kind and is_container(before):
         _compare_runs(before, after, found)
         return
-    is_inside = _is_within(before, after) or (not is_expression(before) and _is_within(after, before))
-    if not (is_inside or _is_within(after, before)) and is_call(before) and is_call(after):
+    is_inside = _is_within(before, after)
+    is_around = not is_inside and _is_within(after, before)
+    is_whole = is_inside or (is_around and not is_expression(before))
+    if not (is_inside or is_around) and is_call(before) and is_call(after):
         before = _without_inner(before, after, found)
-    pairs = None if is_inside else changed_children(before, after)
+    pairs = None if is_whole else changed_children(before, after)
     if pairs is None:
         _add(before, after, found)
     elif len(pairs) == 1:

@@ -27,7 +27,7 @@ from lsp_server.refactor.code.imports import Import
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
-from lsp_server.refactor.rules.pattern import Leaf, Pattern, items, names_in
+from lsp_server.refactor.rules.pattern import Leaf, Pattern, items, names_in, texts_of
 from lsp_server.refactor.rules.rule import Name
 
 _NEVER_BOUND = SELF | {"super"}
@@ -150,7 +150,7 @@ def names_bound(nodes: Sequence[Node], sides: Sides, after: Syntax) -> tuple[str
 
 def _new_names(sides: Sides) -> set[str]:
     """Return the names and literals that only the template has."""
-    return names_in(sides.template) - {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
+    return names_in(sides.template) - set(texts_of(sides.pattern))
 
 
 def _new_leaves(nodes: Sequence[Node], sides: Sides) -> list[Node]:

@@ -139,9 +139,8 @@ class _Editor:
 
     def _without(self, part: ImportPart, gone: Sequence[ImportPart]) -> ByteEdit:
         going = {id(other.node) for other in gone}
-        others = [other.node for other in self._together(part)]
-        if part.what.kind == "text" and part.node.parent is not None:
-            others = part.node.parent.parts  # a group may be in another one
+        around = part.node.parent if part.what.kind == "text" else None  # a group of Rust may be in another one
+        others = around.parts if around is not None else [other.node for other in self._together(part)]
         index = next(at for at, other in enumerate(others) if other is part.node)
         if any(id(other) not in going for other in others[:index]):
             return ByteEdit(others[index - 1].end, part.node.end, "")

@@ -51,10 +51,10 @@ from lsp_server.refactor.rules.matching import Match, match_at, matches
 from lsp_server.refactor.rules.pattern import (
     ENOUGH,
     Hole,
-    Leaf,
     as_pattern,
     is_constant,
     items,
+    texts_of,
     variables,
     weight,
 )
@@ -325,7 +325,7 @@ def _learn_sides(
 
 def _follows(rule: Rule, before: Syntax) -> tuple[tuple[Import, Import], ...]:
     """Return the imports of classes of the example's package that an edit takes away, each with one that it brings."""
-    new = {leaf.text for leaf in items(rule.template) if isinstance(leaf, Leaf)}
+    new = set(texts_of(rule.template))
     gone = [name.text for name in rule.names if name.binding == "unknown" and name.text not in new]
     pairs = [(package_import(one, before), package_import(other, before)) for one in gone for other in rule.unbound]
     return tuple((one, other) for one, other in pairs if one is not None and other is not None)

@@ -13,7 +13,7 @@ from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.learn.insertions import united, with_sides
 from lsp_server.refactor.learn.wide import home_of
 from lsp_server.refactor.rules.matching import match_at
-from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Limit, Pattern, Rest, items
+from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Limit, Pattern, Rest, items, texts_of
 from lsp_server.refactor.rules.rule import Need, Rule, Seen
 from lsp_server.refactor.rules.values import joined, seen_of
 
@@ -58,7 +58,7 @@ def put(learned: list[Learned], new: Learned) -> None:
             return
         sides = united(old.rule, new.rule)
         if sides is not None:
-            constants = {item.text for item in items(sides.pattern) if isinstance(item, Leaf)}
+            constants = set(texts_of(sides.pattern))
             nodes = (*old.nodes, *new.nodes) if old.nodes and new.nodes else ()
             names = tuple(name for name in old.rule.names if name.text in constants)
             rule = attrs.evolve(

@@ -37,6 +37,7 @@ from lsp_server.refactor.rules.pattern import (
     Text,
     is_constant,
     items,
+    texts_of,
     variables,
     weight,
 )
@@ -129,7 +130,7 @@ def with_contexts(rules: RuleSet, language: Language) -> RuleSet:
 
 def _is_one_text(pattern: Sequence[Pattern]) -> bool:
     """Return whether code is in one token: its language has no syntax for it."""
-    leaves = [item.text for item in items(pattern) if isinstance(item, Leaf)]
+    leaves = texts_of(pattern)
     return any(_PLACEHOLDER.search(text) for text in leaves) or any(
         re.search(r"\w\W*[(=\s]", text) for text in leaves if len(leaves) == 1
     )

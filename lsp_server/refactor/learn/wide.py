@@ -30,7 +30,7 @@ from lsp_server.refactor.code.node import Node, same
 from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.places.doubts import changed_words, is_syntax_alone
 from lsp_server.refactor.places.spellings import DEFAULTED, is_null_macro, is_sound
-from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, Tail, items, variables
+from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, Tail, items, texts_of, variables
 from lsp_server.refactor.rules.rule import Rule, has_same_sides
 
 _RAISE = re.compile(r"^(raise|throw)_(statement|expression)$")
@@ -197,7 +197,7 @@ def _by_keywords(old: Node, new: Node, before: Syntax, after: Syntax) -> Widest 
         first = tuple(reader.read(child) for child in node.children[:size])
         gap = reader.gap(node.children[size]) if first else ""
         sides.append(Branch(node.kind, (*first, Tail("WT", gap, " ")), node.field))
-    words = [item.text for item in items(sides[:1]) if isinstance(item, Leaf)]
+    words = texts_of(sides[:1])
     return Widest(Sides((sides[0],), (sides[1],)), old, new, _quoted(words))
 
 

@@ -37,7 +37,7 @@ from lsp_server.refactor.places.positions import PLAIN_KIND, has_role, is_redund
 from lsp_server.refactor.places.receivers import has_called, receiver_types, receivers_of
 from lsp_server.refactor.places.surroundings import COMPARED, function_around
 from lsp_server.refactor.rules.matching import Match
-from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, names_in
+from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, names_in, texts_of
 from lsp_server.refactor.rules.rule import Rule
 from lsp_server.refactor.rules.values import other_value
 
@@ -278,7 +278,7 @@ def _is_modified_type(pattern: Pattern, template: Pattern) -> bool:
     """Return whether an edit only adds keywords to the declaration of a type: `struct A` becomes `pub struct A`."""
     if not isinstance(pattern, Branch) or not _TYPE.search(pattern.kind):
         return False
-    old, new = ([one.text for one in items((side,)) if isinstance(one, Leaf)] for side in (pattern, template))
+    old, new = (texts_of((side,)) for side in (pattern, template))
     more = Counter(new) - Counter(old)
     has_name = any(isinstance(one, Leaf) and one.named for one in pattern.children)
     return has_name and bool(more) and not Counter(old) - Counter(new) and all(map(_is_keyword, more))
@@ -286,7 +286,7 @@ def _is_modified_type(pattern: Pattern, template: Pattern) -> bool:
 
 def _is_evaluated_union(rule: Rule, node: Node) -> bool:
     """Return whether an edit of types makes a union with `|` outside of an annotation."""
-    old, new = ({one.text for one in items(side) if isinstance(one, Leaf)} for side in (rule.pattern, rule.template))
+    old, new = (set(texts_of(side)) for side in (rule.pattern, rule.template))
     return "|" in new - old and rule.in_annotation and not in_annotation(node)
 
 
@@ -296,7 +296,7 @@ def _is_keyword(text: str) -> bool:
 
 def _is_optional(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> bool:
     """Return whether an edit only says that a value may be missing, or is not."""
-    old, new = (Counter(one.text for one in items(side) if isinstance(one, Leaf)) for side in (pattern, template))
+    old, new = (Counter(texts_of(side)) for side in (pattern, template))
     return (new - old).keys() <= _OPTIONAL and bool(new - old) and (old - new).keys() <= {".", "->", *_OPTIONAL}
 
 
@@ -315,7 +315,7 @@ def _is_method(node: Node) -> bool:
 
 def changed_words(rule: Rule) -> tuple[set[str], set[str], set[str]]:
     """Return the tokens that an edit takes away, those that it brings, and those that stay."""
-    old, new = ({item.text for item in items(side) if isinstance(item, Leaf)} for side in (rule.pattern, rule.template))
+    old, new = (set(texts_of(side)) for side in (rule.pattern, rule.template))
     return old - new, new - old, old & new
 
 

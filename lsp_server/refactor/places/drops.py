@@ -11,7 +11,7 @@ from lsp_server.refactor.code.declarations import Declaration, Names
 from lsp_server.refactor.code.grammar import is_call, is_container, is_definition, is_fixed_name, is_name
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.rules.matching import Match, match_at
-from lsp_server.refactor.rules.pattern import Hole, Leaf, Pattern, Rest, items, names_in
+from lsp_server.refactor.rules.pattern import Hole, Pattern, Rest, items, names_in, texts_of
 from lsp_server.refactor.rules.rule import Rule
 
 _NEAR = 4
@@ -44,7 +44,7 @@ def _read_unset(rule: Rule, match: Match, names: Names) -> str:
 
     Statements before that one may not use it. It is "" if no variable does.
     """
-    old, new = ([item.text for item in items(side) if isinstance(item, Leaf)] for side in (rule.pattern, rule.template))
+    old, new = (texts_of(side) for side in (rule.pattern, rule.template))
     if old.count("=") <= new.count("=") or rule.language in _ZEROED:
         return ""
     for leaf in (leaf for node in match.nodes for leaf in node.leaves() if is_name(leaf)):
@@ -96,7 +96,7 @@ def _is_followed(rule: Rule, leaf: Node) -> bool:
 
 def _uses(rule: Rule, match: Match) -> Iterator[tuple[Node, bool]]:
     """Yield the uses of names that an edit takes away, in the code that it keeps, and whether each is a parameter's."""
-    kept = {item.text for item in items(rule.template) if isinstance(item, Leaf)}
+    kept = set(texts_of(rule.template))
     kept |= {item.name for item in items(rule.template) if isinstance(item, Hole | Rest)}
     gone: dict[str, bool] = {}
     carried: list[Node] = []

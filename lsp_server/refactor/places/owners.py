@@ -10,7 +10,7 @@ from lsp_server.refactor.code.declarations import bases_of, class_around, class_
 from lsp_server.refactor.code.grammar import SELF, is_access, is_name, receiver_of
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax
-from lsp_server.refactor.rules.pattern import Branch, Leaf, items
+from lsp_server.refactor.rules.pattern import Branch, Leaf, items, texts_of
 from lsp_server.refactor.rules.rule import Rule
 
 _SELF = SELF | {"$this"}
@@ -71,7 +71,7 @@ def _spaces(node: Node) -> Iterator[str]:
 
 def other_self(rule: Rule, node: Node) -> str | None:
     """Return a reason if `Self`, or the like, which the edit brings for a type, is no such type at a place."""
-    old, new = ({one.text for one in items(side) if isinstance(one, Leaf)} for side in (rule.pattern, rule.template))
+    old, new = (set(texts_of(side)) for side in (rule.pattern, rule.template))
     if not rule.owner or rule.owner not in old - new or not (new - old) & _CLASS_ITSELF:
         return None
     around = class_around(node)
@@ -89,8 +89,8 @@ def other_owner(rule: Rule, node: Node, syntax: Syntax) -> str:
     here = _trait_of(node) if rule.trait is not None else ""
     if rule.trait is not None and {*here.split(", ")}.isdisjoint(rule.trait.split(", ")):
         return f"it is a method of `{here}` here" if here else "it is no method of a trait here"
-    words = {one.text for one in items(rule.template) if isinstance(one, Leaf)}
-    words -= {one.text for one in items(rule.pattern) if isinstance(one, Leaf)} | rule.spaces
+    words = set(texts_of(rule.template))
+    words -= set(texts_of(rule.pattern)) | rule.spaces
     if inside := next((name for name in _spaces(node) if name in words), ""):
         return f"it is inside of `{inside}` here, which the edit names"
     unknown = next((name for name in rule.assumed if not names_of(syntax).declared(name)), "")

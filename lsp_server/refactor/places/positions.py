@@ -9,7 +9,7 @@ from lsp_server.refactor.code.call import is_alone, uses_up
 from lsp_server.refactor.code.grammar import is_access, is_arguments, is_callee, is_name
 from lsp_server.refactor.code.node import Node, same
 from lsp_server.refactor.code.syntax import Syntax
-from lsp_server.refactor.rules.pattern import Leaf, items
+from lsp_server.refactor.rules.pattern import Leaf, texts_of
 from lsp_server.refactor.rules.rule import Rule
 
 PLAIN_KIND = re.compile(
@@ -99,7 +99,7 @@ def has_role(rule: Rule, node: Node, syntax: Syntax) -> bool:
 
 
 def _words(rule: Rule) -> list[Counter[str]]:
-    return [Counter(one.text for one in items(side) if isinstance(one, Leaf)) for side in (rule.pattern, rule.template)]
+    return [Counter(texts_of(side)) for side in (rule.pattern, rule.template)]
 
 
 def other_position(rule: Rule, node: Node) -> str:

@@ -23,7 +23,7 @@ from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.doubts import changed_words
 from lsp_server.refactor.places.surroundings import function_around
 from lsp_server.refactor.rules.matching import Match
-from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, items, variables
+from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, items, texts_of, variables
 from lsp_server.refactor.rules.rule import Rule
 
 _SUPER = ("python", "super(W0self)", "super()")
@@ -122,7 +122,7 @@ def _is_of_receiver(rule: Rule) -> bool:
     ends = {tuple(getattr(one, "name", "") for one in children[2:]) for children in branches}
     if len(branches) < 2 or len(ends) > 1 or variables(branches[0][:1]):
         return False
-    old, new = ([one.text for one in items(children[:1]) if isinstance(one, Leaf)] for children in branches)
+    old, new = (texts_of(children[:1]) for children in branches)
     is_class = len(old) == 1 and old[0][:1].isupper() and old[0] in new[:1] and new[-2:] == ["(", ")"]
     is_path = "::" in new and new[-len(old) :] == old
     is_field = len(old) > 2 and old[0] in SELF and new[: len(old)] != old

@@ -286,11 +286,12 @@ class Uses:
     def _of_crate(self) -> str | None:
         """Return the doubt of a name that a file of Rust takes from a crate; None if that is the standard library."""
         used = next((one.source for one in self._imports.all if one.bound == self._old), "")
-        first, *inner = re.findall(r"\w+", used.partition("use ")[2]) or [""]
-        if self._names.language != "rust" or not inner or first in _OWN_CRATE or first == self._rename.owner:
+        steps = re.findall(r"\w+", used.partition("use ")[2])
+        if self._names.language != "rust" or len(steps) < 2 or steps[0] in {*_OWN_CRATE, self._rename.owner}:
             return self._rivalry
-        is_module = [first, *inner][-2] == self._rename.module
-        return None if first in _STANDARD else self._rivalry if is_module else f"`{first}` may be another crate"
+        if steps[0] in _STANDARD:
+            return None
+        return self._rivalry if steps[-2] == self._rename.module else f"`{steps[0]}` may be another crate"
 
     def _of_module(self, leaf: Node) -> str | None:
         """Return the doubt of `module.name`; None if that is no module, or another one."""

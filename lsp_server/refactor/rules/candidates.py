@@ -21,7 +21,7 @@ from lsp_server.refactor.code.node import SAME_KIND, node_of
 from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.rules.matching import Match, match_at, matches
-from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, names_in, weight
+from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, names_in, texts_of, weight
 from lsp_server.refactor.rules.rule import Rule
 
 _NOT_BOUND = "its value is not bound as in the example"
@@ -149,7 +149,7 @@ def in_macros(rule: Rule, syntax: Syntax) -> Iterator[tuple[int, int]]:
 def other_syntax(rule: Rule) -> re.Pattern[bytes] | None:
     """Return what finds a rule's code in text, whatever its syntax is there; None for a pattern that has variables, or
     fewer than two names."""
-    texts = [item.text for item in items(rule.pattern) if isinstance(item, Leaf)]
+    texts = texts_of(rule.pattern)
     is_constant = len(rule.pattern) == 1 and len(texts) == sum(1 for _ in items(rule.pattern))
     if not is_constant or sum(map(str.isidentifier, texts)) < 2:
         return None
@@ -172,7 +172,7 @@ def _with_any_arguments(pattern: Branch, numbers: Iterator[int]) -> Branch:
     """Return a pattern whose calls may have any arguments, where the example says nothing of which ones."""
     children: list[Pattern] = []
     parts = [child for child in pattern.children if not _takes_arguments(pattern, child)]
-    names = {one.text for one in items(parts) if isinstance(one, Leaf)}
+    names = set(texts_of(parts))
     for child in pattern.children:
         if not isinstance(child, Branch):
             children.append(child)

@@ -103,6 +103,11 @@ def literals(patterns: Sequence[Pattern]) -> list[str]:
     return sorted(texts, key=lambda text: (-len(text), text))
 
 
+def texts_of(patterns: Sequence[Pattern]) -> list[str]:
+    """Return the texts of the tokens, in their order."""
+    return [item.text for item in items(patterns) if isinstance(item, Leaf)]
+
+
 def names_in(patterns: Sequence[Pattern]) -> set[str]:
     """Return the texts of the named tokens: names, literals and the like."""
     return {item.text for item in items(patterns) if isinstance(item, Leaf) and item.named}

@@ -8,7 +8,7 @@ from lsp_server.refactor.code.call import element_name
 from lsp_server.refactor.code.grammar import argument_name, is_access, is_call, is_literal, is_name
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.rules.matching import Bound, Match
-from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, variables
+from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, texts_of, variables
 from lsp_server.refactor.rules.rule import Rule, Seen
 
 _SORTS = {
@@ -191,7 +191,7 @@ def _cast(rule: Rule) -> frozenset[str]:
         if not isinstance(one, Branch):
             continue
         waiting += one.children
-        name = "".join(item.text for item in items(one.children[:1]) if isinstance(item, Leaf))
+        name = "".join(texts_of(one.children[:1]))
         is_number = rule.language != "python" and is_call(one) and _NUMBER_TYPE.fullmatch(name) is not None
         if is_number or _CAST.search(one.kind):
             found |= variables((one,))
