@@ -100,3 +100,129 @@ def test_an_import_is_no_place_of_an_edit_that_leaves_the_import_of_its_example(
     edit = sure_edit(language, text, example, paths=("a", "b"))
     assert edit.applied(text) == imported + code.format(new)
     assert not reasons(edit)
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "doubt"),
+    [
+        ("go", "package p\n\nfunc f() { w.CloseAll() }\n", "package p\n\nfunc f() { w.ShutAll() }\n",
+         "package p\n\nfunc g() { defer w.CloseAll() }\n", "it is deferred here, and elsewhere in the example"),
+        ("rust", "struct S { f: Box<Fn(u8) -> Id> }\n", "struct S { f: Box<dyn Fn(u8) -> Id> }\n",
+         "fn g<F>(f: F) where F: Fn(u8) -> Id {}\n", "it is a bound of a type here, and elsewhere in the example"),
+        ("rust", "#[derive(Debug)]\nstruct A;\n", "#[derive(Debug, Default)]\nstruct A;\n",
+         "#[derive(Debug)]\nstruct B;\n", "another declaration may not need it"),
+        ("rust", "fn f() { g(&x, vec![1]); }\n", "fn f() { g(&x, &[1]); }\n",
+         "fn h() { let mut e = vec![]; k(&mut e); }\n", "it is elsewhere here, and an argument in the example"),
+        ("go", "package p\n\nfunc f() { g(Bag{A: 1}) }\n", "package p\n\nfunc f() { g(&Bag{A: 1}) }\n",
+         "package p\n\nfunc h() { e := Bag{A: 2}; k(&e) }\n", "it is elsewhere here, and an argument in the example"),
+        ("rust", "const A: Wide = 1;\n", "const A: Narrow = 1;\n", "struct S { id: Wide }\n",
+         "it is elsewhere here, and the type of a constant in the example"),
+        ("java", "class A { static final Wide A = one(); }\n", "class A { static final Narrow A = one(); }\n",
+         "class B { void f(Wide id) {} }\n", "it is elsewhere here, and the type of a constant in the example"),
+        ("java", "class A { Bag<Coin> b = new Bag<Coin>(); }\n", "class A { Bag<Coin> b = new Bag<>(); }\n",
+         "class B { void f() { g(new Bag<Coin>()); } }\n", "it is an argument here, and no argument in the example"),
+        ("typescript", "const b: Bag<Coin> = new Bag<Coin>();\n", "const b: Bag<Coin> = new Bag();\n",
+         "g(new Bag<Coin>());\n", "it is an argument here, and no argument in the example"),
+    ],
+)  # fmt: skip
+def test_another_position_is_doubtful(language: str, before: str, after: str, text: str, doubt: str) -> None:
+    edit = sure_edit(language, text, (before, after))
+    assert edit.applied(text) == text
+    assert doubts(edit) == [doubt]
+
+
+def test_what_an_attribute_of_rust_gets_instead_of_another_is_sure_and_what_it_gets_beside_is_not() -> None:
+    before, text = (
+        "#[derive(Eq, Show)]\nstruct A;\n",
+        "#[derive(Show)]\nstruct B;\n#[derive(Copy, Eq, Show)]\nstruct C;\n",
+    )
+    edit = sure_edit("rust", text, (before, before.replace("Show", "Debug")))
+    assert edit.applied(text) == text.replace("Show", "Debug")
+    edit = sure_edit("rust", text, (before, before.replace("Show", "Show, Debug")))
+    assert edit.applied(text) == text
+    assert doubts(edit) == ["another declaration may not need it"] * 2
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "after", "text", "last"),
+    [
+        ("go", "package p\n\nfunc f() error {\n\tif err != nil {\n\t\treturn err\n\t}\n\treturn nil\n}\n",
+         "package p\n\nfunc f() error {\n\tif err != nil {\n\t\treturn wrap(err)\n\t}\n\treturn nil\n}\n",
+         "package p\n\nfunc g() error {\n\tif err := h(); err != nil {\n\t\treturn err\n\t}\n\treturn err\n}\n",
+         "\treturn err\n}\n"),
+        ("javascript", "if (err) {\n  done(err);\n}\n", "if (err) {\n  done(wrap(err));\n}\n",
+         "if (err !== null) done(err);\ndone(err);\n", "done(err);\n"),
+        ("python", "if x is not None:\n    f(x)\n", "if x is not None:\n    f(wrap(x))\n",
+         "if y is not None:\n    f(y)\nf(y)\n", "f(y)\n"),
+        ("java", "class A { void f() { if (x != null) { g(x); } } }\n",
+         "class A { void f() { if (x != null) { g(wrap(x)); } } }\n",
+         "class B { void h() { if (y != null) { g(y); } g(y); } }\n", "g(y); } }\n"),
+    ],
+)  # fmt: skip
+def test_what_is_tested_before_it_is_wrapped_is_wrapped_behind_a_test(
+    language: str, before: str, after: str, text: str, last: str
+) -> None:
+    edit = sure_edit(language, text, (before, after))
+    assert doubts(edit) == ["it is elsewhere here, and behind a test of its value in the example"]
+    assert edit.applied(text).endswith(last)
+    assert edit.applied(text).count("wrap(") == 1
+
+
+STREAMS = {
+    "cpp": ("void f() {{ g({}); }}\n", "Old(a) << b", "fresh(a, b)", "Old(c) << d << e"),
+    "ruby": ("g({})\n", "Old.new(a) << b", "fresh(a, b)", "Old.new(c) << d << e"),
+}
+
+
+@pytest.mark.parametrize("language", STREAMS)
+def test_the_start_of_more_of_the_same_is_doubtful(language: str) -> None:
+    code, old, new, more = STREAMS[language]
+    example = (code.format(old), code.format(new))
+    edit = sure_edit(language, code.format(more), example)
+    assert not edit.edits
+    assert doubts(edit) == ["it is the start of more of the same here, and elsewhere in the example"]
+    alone = code.format(more.removesuffix(" << e"))
+    assert sure_edit(language, alone, example).applied(alone) == code.format("fresh(c, d)")
+
+
+@pytest.mark.parametrize(
+    ("language", "before", "text"),
+    [
+        ("javascript", "if (raw.part) { go(); }\n", "use(raw.part);\nif (raw.part) { run(); }\n"),
+        ("typescript", "if (raw.part) { go(); }\n", "use(raw.part);\nif (raw.part) { run(); }\n"),
+        ("java", "class A { void f() { if (raw.part) { go(); } } }\n",
+         "class B { void g() { use(raw.part); if (raw.part) { run(); } } }\n"),
+        ("python", "if raw.part:\n    go()\n", "use(raw.part)\nif raw.part:\n    run()\n"),
+    ],
+)  # fmt: skip
+def test_what_is_put_to_the_test_is_a_condition(language: str, before: str, text: str) -> None:
+    edit = sure_edit(language, text, (before, before.replace("raw.part", "is_set(raw.part)")))
+    last = text.rfind("raw.part")
+    assert edit.applied(text) == text[:last] + "is_set(raw.part)" + text[last + 8 :]
+    assert doubts(edit) == ["it is elsewhere here, and a condition in the example"]
+
+
+ALONE = "it is a value here, and a statement of its own in the example"
+
+
+@pytest.mark.parametrize(
+    ("language", "old", "new", "around", "value"),
+    [
+        ("python", "load(1)", "check(load(1))", "{}\n", "a = {}\n"),
+        ("javascript", "load(1)", "void load(1)", "{};\n", "const a = {};\n"),
+        ("c", "load(1)", "(void)load(1)", "void f() {{ {}; }}\n", "int f() {{ return {}; }}\n"),
+        ("go", "load(1)", "must(load(1))", "package p\n\nfunc f() {{ {} }}\n", "package p\n\nvar a = {}\n"),
+        ("rust", "load(1)", "drop(load(1))", "fn f() {{ {}; }}\n", "fn f() -> u8 {{ {} }}\n"),
+        ("kotlin", "load(1)", "check(load(1))", "fun f() {{ {} }}\n", "val a = {}\n"),
+        ("php", "load(1)", "check(load(1))", "<?php\n{};\n", "<?php\n$a = {};\n"),
+    ],
+)  # fmt: skip
+def test_a_value_is_not_surely_handed_over_where_a_statement_was(
+    language: str, old: str, new: str, around: str, value: str
+) -> None:
+    example = (around.format(old), around.format(new))
+    for place, expected in ((around, []), (value, [ALONE])):
+        text = place.format(old)
+        edit = sure_edit(language, text, example)
+        assert doubts(edit) == expected
+        assert edit.applied(text) == place.format(old if expected else new)

@@ -228,49 +228,6 @@ def test_a_type_of_another_file_is_another_type(language: str, before: str, afte
     assert OTHER_TYPE in doubts(sure_edit(language, before, (before, after)))
 
 
-@pytest.mark.parametrize(
-    ("language", "before", "text"),
-    [
-        ("javascript", "if (raw.part) { go(); }\n", "use(raw.part);\nif (raw.part) { run(); }\n"),
-        ("typescript", "if (raw.part) { go(); }\n", "use(raw.part);\nif (raw.part) { run(); }\n"),
-        ("java", "class A { void f() { if (raw.part) { go(); } } }\n",
-         "class B { void g() { use(raw.part); if (raw.part) { run(); } } }\n"),
-        ("python", "if raw.part:\n    go()\n", "use(raw.part)\nif raw.part:\n    run()\n"),
-    ],
-)  # fmt: skip
-def test_what_is_put_to_the_test_is_a_condition(language: str, before: str, text: str) -> None:
-    edit = sure_edit(language, text, (before, before.replace("raw.part", "is_set(raw.part)")))
-    last = text.rfind("raw.part")
-    assert edit.applied(text) == text[:last] + "is_set(raw.part)" + text[last + 8 :]
-    assert doubts(edit) == ["it is elsewhere here, and a condition in the example"]
-
-
-ALONE = "it is a value here, and a statement of its own in the example"
-
-
-@pytest.mark.parametrize(
-    ("language", "old", "new", "around", "value"),
-    [
-        ("python", "load(1)", "check(load(1))", "{}\n", "a = {}\n"),
-        ("javascript", "load(1)", "void load(1)", "{};\n", "const a = {};\n"),
-        ("c", "load(1)", "(void)load(1)", "void f() {{ {}; }}\n", "int f() {{ return {}; }}\n"),
-        ("go", "load(1)", "must(load(1))", "package p\n\nfunc f() {{ {} }}\n", "package p\n\nvar a = {}\n"),
-        ("rust", "load(1)", "drop(load(1))", "fn f() {{ {}; }}\n", "fn f() -> u8 {{ {} }}\n"),
-        ("kotlin", "load(1)", "check(load(1))", "fun f() {{ {} }}\n", "val a = {}\n"),
-        ("php", "load(1)", "check(load(1))", "<?php\n{};\n", "<?php\n$a = {};\n"),
-    ],
-)  # fmt: skip
-def test_a_value_is_not_surely_handed_over_where_a_statement_was(
-    language: str, old: str, new: str, around: str, value: str
-) -> None:
-    example = (around.format(old), around.format(new))
-    for place, expected in ((around, []), (value, [ALONE])):
-        text = place.format(old)
-        edit = sure_edit(language, text, example)
-        assert doubts(edit) == expected
-        assert edit.applied(text) == place.format(old if expected else new)
-
-
 def test_a_conversion_is_no_declared_type() -> None:
     before = "void f() { for (int i = 0; i < 3; i++) g(int(i)); }\n"
     after = before.replace("int i", "long i")
