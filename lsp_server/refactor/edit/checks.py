@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Sequence
 import attrs
 
 from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Binding, Scopes, origin, package_import, same_origin
-from lsp_server.refactor.code.declarations import names_of
 from lsp_server.refactor.code.grammar import (
     POSTFIX,
     argument_name,
@@ -74,7 +73,7 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         or other_self(rule, place.match.nodes[0])
         or unplaced(rule, place.match, scopes)
         or dropped_name(rule, place.match)
-        or dropped_value(rule, place.match, names_of(scopes.syntax))
+        or dropped_value(rule, place.match, scopes.syntax)
         or other_jump(rule, place.match)
     )
 

@@ -21,7 +21,6 @@ from lsp_server.refactor.change.overrides import override_rules
 from lsp_server.refactor.change.sort import sort_of
 from lsp_server.refactor.change.variables import spread_value
 from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, import_edit, imports_of, package_import
-from lsp_server.refactor.code.declarations import names_of
 from lsp_server.refactor.code.grammar import is_name, root_level
 from lsp_server.refactor.code.imports import Import, ImportEdit
 from lsp_server.refactor.code.node import Node, same
@@ -297,7 +296,7 @@ def _learn_sides(
         rule,
         path=path,
         jumps=moved_jumps(rule, match) if match is not None else frozenset(),
-        drops_used=match is not None and drops_used(rule, match, names_of(before)),
+        drops_used=match is not None and drops_used(rule, match, before),
         hides=hidden_names(rule, match, scopes) if match is not None else frozenset(),
         brings=tuple(name for name, leaf, is_bound in brought if is_bound),
         unbound=tuple(name for name, leaf, is_bound in brought if not is_bound),

@@ -221,12 +221,14 @@ def _unknown_for_local(rule: Rule, match: Match, scopes: Scopes) -> str:
 
     What is called is no such name: a function may still be written.
     """
-    names, kept = names_of(scopes.syntax), names_in(rule.template)
+    values = set(rule.unbound) - {*_called(rule.template)}
+    if not values:
+        return ""
+    kept = names_in(rule.template)
     local = {one.text for one in rule.names if one.binding in ("parameter", "local") and one.text not in kept}
-    inside = range(match.start, match.end)
+    names, inside = names_of(scopes.syntax), range(match.start, match.end)
     if all(any(start in inside for start in names.declared(name)) for name in local):
         return ""
-    values = set(rule.unbound) - {*_called(rule.template)}
     return next((name for name in sorted(values) if scopes.binding(name, match.nodes[0]) == UNKNOWN), "")
 
 

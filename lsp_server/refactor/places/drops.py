@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from lsp_server.refactor.code.bindings import binds, is_function
-from lsp_server.refactor.code.declarations import Declaration, Names
+from lsp_server.refactor.code.declarations import Declaration, names_of
 from lsp_server.refactor.code.grammar import is_call, is_container, is_definition, is_fixed_name, is_name
 from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.rules.matching import Match, match_at
 from lsp_server.refactor.rules.pattern import Hole, Pattern, Rest, items, names_in, texts_of
 from lsp_server.refactor.rules.rule import Rule
@@ -28,18 +29,18 @@ def dropped_name(rule: Rule, match: Match) -> str | None:
     return None
 
 
-def drops_used(rule: Rule, match: Match, names: Names) -> bool:
+def drops_used(rule: Rule, match: Match, syntax: Syntax) -> bool:
     """Return whether an example uses a parameter that it drops, or reads a variable whose value it drops."""
-    return any(is_parameter for _, is_parameter in _uses(rule, match)) or bool(_read_unset(rule, match, names))
+    return any(is_parameter for _, is_parameter in _uses(rule, match)) or bool(_read_unset(rule, match, syntax))
 
 
-def dropped_value(rule: Rule, match: Match, names: Names) -> str | None:
+def dropped_value(rule: Rule, match: Match, syntax: Syntax) -> str | None:
     """Return a reason if the edit takes the value of a variable away that the place reads before it sets it."""
-    name = "" if rule.drops_used else _read_unset(rule, match, names)
+    name = "" if rule.drops_used else _read_unset(rule, match, syntax)
     return f"`{name}`, whose value the edit takes away, may be read here before it is set" if name else None
 
 
-def _read_unset(rule: Rule, match: Match, names: Names) -> str:
+def _read_unset(rule: Rule, match: Match, syntax: Syntax) -> str:
     """Return a local variable that loses its first value, and that the next statement of its block does not set.
 
     Statements before that one may not use it. It is "" if no variable does.
@@ -47,6 +48,7 @@ def _read_unset(rule: Rule, match: Match, names: Names) -> str:
     old, new = (texts_of(side) for side in (rule.pattern, rule.template))
     if old.count("=") <= new.count("=") or rule.language in _ZEROED:
         return ""
+    names = names_of(syntax)
     for leaf in (leaf for node in match.nodes for leaf in node.leaves() if is_name(leaf)):
         one = names.declared(leaf.text).get(leaf.start)
         if one is not None and one.sort == "local" and not one.is_parameter and one.leaf is leaf:
