@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import attrs
 
 from lsp_server.refactor.change.difference import Change
-from lsp_server.refactor.code.bindings import Scopes, binds
+from lsp_server.refactor.code.bindings import Scopes, binds, is_parameter
 from lsp_server.refactor.code.grammar import (
     SELF,
     argument_name,
@@ -103,7 +103,12 @@ class Variables:
     def _varies(self, node: Node) -> bool:
         if node.text in END_TAGS and node.parent is not None and node.parent.kind == "jsx_opening_element":
             return any(other.text in END_TAGS for other in self._new)
+        if (is_name(node) or node.kind == "variable_name") and is_parameter(node) and not self._stays_bound(node):
+            return False  # the edit takes it away, and what has its name then is something else
         return self._may_vary(node) and key_of(node) in self._new_keys
+
+    def _stays_bound(self, name: Node) -> bool:
+        return any(same(one, name) and (is_parameter(one) or _is_target(one)) for one in self._new)
 
     def _may_vary(self, node: Node) -> bool:
         """Return whether a node is an argument, an operand or the like, and no callee, member, keyword or type."""

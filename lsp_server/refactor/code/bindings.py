@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from lsp_server.refactor.code.grammar import around, is_definition, is_import, is_name, is_parameters
+from lsp_server.refactor.code.grammar import around, is_call, is_definition, is_import, is_name, is_parameters
 from lsp_server.refactor.code.import_parts import ImportPart, parts_of
 from lsp_server.refactor.code.imports import Import, ImportEdit
 from lsp_server.refactor.code.node import Node
@@ -310,3 +310,17 @@ def is_relative_import(statement: Node, language: str) -> bool:
         return any(node.kind == "relative_import" for node in statement.walk())
     strings = (leaf.text for leaf in statement.leaves() if "string" in leaf.kind or "fragment" in leaf.kind)
     return traits_of(language).is_script and any(text.startswith(".") for text in strings)
+
+
+def is_parameter(leaf: Node) -> bool:
+    """Return whether a name is a parameter where it stands."""
+    node: Node = leaf
+    for above in leaf.ancestors():
+        if node.field in ("type", "value"):
+            return False
+        if "parameter" in above.kind or node.field in ("parameter", "parameters"):
+            return True
+        if is_definition(above) or is_call(above):
+            return False
+        node = above
+    return False

@@ -8,11 +8,13 @@ import attrs
 from lsp_server.refactor.code.grammar import (
     argument_name,
     arguments_of,
+    callee_of,
     is_access,
     is_call,
     is_callee,
     is_container,
     is_named_element,
+    receiver_of,
 )
 from lsp_server.refactor.code.node import Node, same
 from lsp_server.refactor.code.syntax import Syntax
@@ -250,8 +252,14 @@ def is_alone(node: Node) -> bool:
 
 
 def uses_up(new: Node, old: Node) -> bool:
-    """Return whether new code hands a value over to a call, or says that nothing uses it: `(void)f()`."""
+    """Return whether new code hands a value over to a call (`check(f())`, `expect(f()).toBe(1)`).
+
+    So does what says that nothing uses it: `(void)f()`.
+    """
     if [leaf.text for leaf in new.leaves() if leaf.text not in "()"][:1] == ["void"]:
         return True
     given = [one for one in new.children if not (is_callee(one) or one.field in ("object", "receiver"))]
-    return is_call(new) and any(same(old, one) for part in given for one in part.walk())
+    if is_call(new) and any(same(old, one) for part in given for one in part.walk()):
+        return True
+    receiver = receiver_of(callee_of(new) or new) or receiver_of(new)
+    return receiver is not None and uses_up(receiver, old)

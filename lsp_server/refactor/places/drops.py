@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.code.bindings import binds, is_function
+from lsp_server.refactor.code.bindings import binds, is_function, is_parameter
 from lsp_server.refactor.code.declarations import Declaration, names_of
-from lsp_server.refactor.code.grammar import is_call, is_container, is_definition, is_fixed_name, is_name
+from lsp_server.refactor.code.grammar import is_container, is_fixed_name, is_name
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.rules.matching import Match, match_at
@@ -23,15 +23,15 @@ _BLOCK_BINDER = re.compile(r"^(for|enhanced_for|range|with|except|catch)")
 
 def dropped_name(rule: Rule, match: Match) -> str | None:
     """Return a reason if the edit takes a parameter or the name of a block away that the place still uses."""
-    for leaf, is_parameter in _uses(rule, match):
-        if not (rule.drops_used if is_parameter else _is_followed(rule, leaf)):
+    for leaf, of_parameter in _uses(rule, match):
+        if not (rule.drops_used if of_parameter else _is_followed(rule, leaf)):
             return f"`{leaf.text}`, which the edit takes away, is used here"
     return None
 
 
 def drops_used(rule: Rule, match: Match, syntax: Syntax) -> bool:
     """Return whether an example uses a parameter that it drops, or reads a variable whose value it drops."""
-    return any(is_parameter for _, is_parameter in _uses(rule, match)) or bool(_read_unset(rule, match, syntax))
+    return any(of_parameter for _, of_parameter in _uses(rule, match)) or bool(_read_unset(rule, match, syntax))
 
 
 def dropped_value(rule: Rule, match: Match, syntax: Syntax) -> str | None:
@@ -107,18 +107,18 @@ def _uses(rule: Rule, match: Match) -> Iterator[tuple[Node, bool]]:
         name = bound.item.name if isinstance(bound.item, Hole | Rest) else getattr(bound.item, "text", "")
         if name not in kept:
             names = [node for node in bound.nodes if is_name(node)]
-            gone.update({node.text: True for node in names if _is_parameter(node)})
-            gone.update({node.text: False for node in names if not _is_parameter(node) and _is_of_block(node)})
+            gone.update({node.text: True for node in names if is_parameter(node)})
+            gone.update({node.text: False for node in names if not is_parameter(node) and _is_of_block(node)})
         elif is_variable:
             carried += bound.nodes
     # `i` of `for i := 0; ...` is that of `for i := range n`.
     bare = {node.text for node in carried if is_name(node)}
-    gone = {name: is_parameter for name, is_parameter in gone.items() if is_parameter or name not in bare}
+    gone = {name: of_parameter for name, of_parameter in gone.items() if of_parameter or name not in bare}
     for leaf in (leaf for node in carried for leaf in node.leaves()) if gone else ():
         if (
             leaf.text in gone
             and is_name(leaf)
-            and not _is_parameter(leaf)
+            and not is_parameter(leaf)
             and not (is_fixed_name(leaf) and not gone[leaf.text])
         ):
             yield leaf, gone[leaf.text]
@@ -131,17 +131,3 @@ def _is_of_block(leaf: Node) -> bool:
     kinds = [above.kind for above in binders]
     is_bound = around is not None and (binds(leaf, around) or "as_pattern_target" in kinds)
     return bool(is_bound) and any(map(_BLOCK_BINDER.search, kinds))
-
-
-def _is_parameter(leaf: Node) -> bool:
-    """Return whether a name is a parameter where it stands."""
-    node: Node = leaf
-    for above in leaf.ancestors():
-        if node.field in ("type", "value"):
-            return False
-        if "parameter" in above.kind or node.field in ("parameter", "parameters"):
-            return True
-        if is_definition(above) or is_call(above):
-            return False
-        node = above
-    return False

@@ -24,14 +24,11 @@ _LITERALS = {
     "a text": re.compile(r"string|heredoc"),
 }
 _STRUCTURES = frozenset({*_SORTS, *_LITERALS, "a literal"})
+_LITERAL = frozenset({*_LITERALS, "a literal"})
 _FUNCTION = frozenset({"a function"})
 _DONE = frozenset({"an object"})
 """What an edit that puts something around a value may have made already."""
 _CLASS_NAME = re.compile(r"[A-Z]\w*[a-z]\w*")
-_CAST = re.compile(r"cast_expression$|^as_expression$|^type_assertion$|^(compound_literal|type_conversion)_expression$")
-_NUMBER_TYPE = re.compile(
-    r"(std::)?(s?size_t|u?int(8|16|32|64|ptr)?(_t)?|float(32|64)?|double|long|short|char|byte|[iuf](8|16|32|64|128|size))"
-)
 _OPERATION = frozenset({"an operation"})
 _IS_OPERATION = re.compile(r"^(binary|boolean|infix|additive|multiplicative|comparison)_(expression|operator)$")
 _WITH_TYPE = frozenset({"", "an operation", "a call", "a class"})
@@ -76,8 +73,10 @@ def other_value(rule: Rule, match: Match, *, has_short_name: bool) -> str:
             continue
         if has_short_name and _is_arguments(variable) and here.fewest < seen.fewest:
             return "it has fewer arguments than the example"
+        if _is_arguments(variable) and len(here.sorts) != len(seen.sorts) and _is_other_format(rule):
+            return "the example formats more or fewer arguments"
         others = _STRUCTURES if variable.name in _wrapped(rule) else _FUNCTION
-        if variable.name in _wrapped(rule) & _cast(rule):
+        if variable.name in _wrapped(rule) and all(old <= _LITERAL for old in seen.sorts):
             others = others | _WITH_TYPE
         if [getattr(one, "name", "") for one in rule.template] == [variable.name]:
             others |= _OPERATION  # a wrapper's value may be of another type than what a function returns
@@ -90,6 +89,12 @@ def other_value(rule: Rule, match: Match, *, has_short_name: bool) -> str:
                 known_as = " or ".join(sorted(old - {""})) or "a name"
                 return f"it has {min(sorts) or 'another value'} where the example has {known_as}"
     return _other_object(rule, match)
+
+
+def _is_other_format(rule: Rule) -> bool:
+    """Return whether an edit calls `Fatal` instead of `Fatalf`, or the reverse."""
+    old, new = (set(texts_of(side)) for side in (rule.pattern, rule.template))
+    return any(f"{one}f" == other or one == f"{other}f" for one in old - new for other in new - old)
 
 
 def lost(rule: Rule, match: Match) -> str:
@@ -180,22 +185,6 @@ def _wrapped(rule: Rule) -> frozenset[str]:
         return frozenset()
     old, new = (dict(_depths(call, 0)) for call in calls)
     return frozenset(name for name, depth in new.items() if depth > old.get(name, depth))
-
-
-@functools.cache
-def _cast(rule: Rule) -> frozenset[str]:
-    """Return the variables that an edit gives a type: `size_t{$X}`, `(long) $X`, `int64($X)`."""
-    found, waiting = frozenset[str](), list(rule.template)
-    while waiting:
-        one = waiting.pop()
-        if not isinstance(one, Branch):
-            continue
-        waiting += one.children
-        name = "".join(texts_of(one.children[:1]))
-        is_number = rule.language != "python" and is_call(one) and _NUMBER_TYPE.fullmatch(name) is not None
-        if is_number or _CAST.search(one.kind):
-            found |= variables((one,))
-    return found
 
 
 def _depths(pattern: Pattern, depth: int) -> Iterator[tuple[str, int]]:

@@ -112,3 +112,20 @@ def test_the_default_of_another_function_s_parameter_does_not_go(
     edit = sure_edit(language, text, (before, after), paths=("a", "b"))
     assert not edit.edits
     assert reasons(edit) == ["doubtful: only its syntax is as in the example"]
+
+
+@pytest.mark.parametrize(
+    ("language", "form"),
+    [
+        ("python", "def test_{0}({1}):\n    q = {1}.make('a')\n    assert q\n"),
+        ("javascript", "function test_{0}({1}) {{ const q = {1}.make('a'); q.go(); }}\n"),
+        ("typescript", "function test_{0}({1}) {{ const q = {1}.make('a'); q.go(); }}\n"),
+        ("ruby", "def test_{0}({1})\n  q = {1}.make('a')\n  q.go\nend\n"),
+        ("php", "<?php\nfunction test_{0}(${1}) {{ $q = ${1}->make('a'); $q->go(); }}\n"),
+    ],
+)
+def test_a_name_that_is_read_without_its_parameter_means_that_name_alone(language: str, form: str) -> None:
+    old = form.format("a", "tank")
+    example = (old, re.sub(r"\([^)]*\)", "()", old, count=1))
+    text = form.format("b", "pump")
+    assert sure_edit(language, text, example).applied(text) == text

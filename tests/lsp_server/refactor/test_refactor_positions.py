@@ -215,6 +215,10 @@ ALONE = "it is a value here, and a statement of its own in the example"
         ("rust", "load(1)", "drop(load(1))", "fn f() {{ {}; }}\n", "fn f() -> u8 {{ {} }}\n"),
         ("kotlin", "load(1)", "check(load(1))", "fun f() {{ {} }}\n", "val a = {}\n"),
         ("php", "load(1)", "check(load(1))", "<?php\n{};\n", "<?php\n$a = {};\n"),
+        ("python", "load(1)", "check(load(1)).now()", "{}\n", "a = {}\n"),
+        ("typescript", "await load(1)", "check(await load(1)).is.now()", "{};\n", "const a = {};\n"),
+        ("java", "load(1)", "check(load(1)).now()", "class A {{ void f() {{ {}; }} }}\n",
+         "class A {{ int a = {}; }}\n"),
     ],
 )  # fmt: skip
 def test_a_value_is_not_surely_handed_over_where_a_statement_was(
