@@ -343,7 +343,8 @@ def _shared(old: Node, new: Node) -> dict[int, Hole]:
     for child in old.children:
         if child.named and any(same(child, other) for other in there):
             is_member = is_name(child) and (is_access(old) or is_call(old))
-            is_any = is_expression(child) and not child.kind.endswith("type") and not is_member
+            is_type = child.kind.endswith("type") and child.field != "type"
+            is_any = is_expression(child) and not is_type and not is_member
             holes.setdefault(child.digest, Hole(f"W{len(holes)}", frozenset() if is_any else frozenset({child.kind})))
     return holes
 

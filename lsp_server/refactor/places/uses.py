@@ -183,7 +183,7 @@ class Uses:
     def __init__(self, rule: Rule, names: Names, own: Declaration | None, clash: str | None = None) -> None:
         assert rule.rename is not None
         rename = rule.rename
-        self._old, new = rule.words
+        self._old, self._new = rule.words
         self._rename, self._names, self._own = rename, names, own
         self._imports = imports_of(names.syntax)
         parts = self._imports.parts
@@ -194,7 +194,7 @@ class Uses:
         sort = {"local": self._local, "member": self._members.doubt, "fixture": self._fixture}
         self._classify: Callable[[Node], str | None] = sort.get(rename.sort, self._global)
         is_known = (own is not None and rename.sort != "import") or rename.sort == "member"
-        self._clash = clash if clash is not None else rename.clash if is_known else _taken(new, names)
+        self._clash = clash if clash is not None else rename.clash if is_known else _taken(self._new, names)
 
     def all(self) -> Iterator[Use]:
         """Yield the uses in their order. Those that a text names too are all doubtful."""
@@ -229,7 +229,13 @@ class Uses:
             return self._argument(leaf)
         if found is self._own:
             return self._of_other_loop(leaf)
-        doubt = "" if self._rename.is_of_all else "another declaration has this name"
+        if self._own is not None and _receiver_type(found) == _receiver_type(self._own) != "":
+            return _taken(self._new, self._names, found.scope)
+        doubt = (
+            _taken(self._new, self._names, found.scope)
+            if self._rename.is_of_all
+            else "another declaration has this name"
+        )
         return doubt if len(self._old) >= _LEAST else None
 
     def _argument(self, leaf: Node) -> str | None:
@@ -323,9 +329,18 @@ class Uses:
         return "it is the parameter of a function that is no test and no fixture" if self._own is not None else None
 
 
-def _taken(name: str, names: Names) -> str:
-    is_free = all(is_member(leaf) or is_string_content(leaf) for leaf in names.leaves(name))
+def _taken(name: str, names: Names, scope: Node | None = None) -> str:
+    """Return a doubt if something has a name in a file, or in a scope of it; else ""."""
+    inside = (leaf for leaf in names.leaves(name) if scope is None or scope.start <= leaf.start < scope.end)
+    is_free = all(is_member(leaf) or is_string_content(leaf) for leaf in inside)
     return "" if is_free else f"`{name}` is something else there"
+
+
+def _receiver_type(one: Declaration) -> str:
+    """Return the type whose method of Go has a declaration as its receiver; "" if it is none."""
+    lists = [above for above in one.leaf.ancestors() if above.field == "receiver"]
+    kind = one.holder.child("type") if lists else None
+    return next((leaf.text for leaf in kind.leaves() if leaf.named), "") if kind is not None else ""
 
 
 def is_fixture(one: Declaration) -> bool:
