@@ -1,5 +1,8 @@
 """What the tests of rules share: learn from texts, apply to a text."""
 
+import asyncio
+from pathlib import Path
+
 from lsp_server.documents.text_edit import TextEdit
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.edit.file_edit import FileEdit
@@ -8,6 +11,8 @@ from lsp_server.refactor.learn.example import Example
 from lsp_server.refactor.learn.learn import learn
 from lsp_server.refactor.learn.notation import described, with_contexts
 from lsp_server.refactor.places.doubts import SURE
+from lsp_server.refactor.rivals import with_rivals
+from lsp_server.refactor.search import Caps, Found, Target, search
 
 
 def edit_of(language_id: str, examples: list[tuple[str, str]], text: str) -> FileEdit:
@@ -55,3 +60,16 @@ def rules_of(language_id: str, *examples: tuple[str, str]) -> list[str]:
     """Return the rules of examples as code."""
     language = language_for(language_id, "")
     return [described(rule) for rule in learn([Example(*pair) for pair in examples], language).rules]
+
+
+def workspace(tmp_path: Path, name: str, files: dict[str, str], old: str, new: str) -> dict[str, Found]:
+    """Return the sure edits of files after `old` became `new` in the first one, by path."""
+    first = next(iter(files))
+    after = files[first].replace(old, new, 1)
+    rules = learn([Example(files[first], after, first)], language_for(name, first))
+    for path, text in {**files, first: after}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    targets = [Target(str(tmp_path), path) for path in files]
+    found, _ = asyncio.run(search(with_rivals([rules], targets, 60.0), targets, Caps(), lambda _: None, beside=SURE))
+    return {one.target.path: one for one in found}

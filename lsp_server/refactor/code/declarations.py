@@ -20,6 +20,7 @@ from lsp_server.refactor.code.grammar import (
 )
 from lsp_server.refactor.code.grammar import is_string_content as is_content
 from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.preprocessor import is_macro, names_in
 from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 
@@ -84,8 +85,13 @@ class Names:
         self.traits = traits_of(self.language)
         self._leaves: dict[str, list[Node]] = defaultdict(list)
         for leaf in syntax.root.leaves():
+            if leaf.parent is not None and leaf.parent.kind == "preproc_params":
+                continue
             if is_name(leaf) or leaf.kind.startswith("shorthand_") or is_content(leaf):
                 self._leaves[leaf.text].append(leaf)
+            elif leaf.kind == "preproc_arg":
+                for name in names_in(leaf, syntax.data):
+                    self._leaves[name.text].append(name)
         self._declared: dict[str, dict[int, Declaration]] = {}
 
     def leaves(self, name: str) -> list[Node]:
@@ -133,6 +139,8 @@ class Names:
             return None
         if any(map(is_import, leaf.ancestors())):
             return self._imported(leaf)
+        if is_macro(leaf):
+            return Declaration(leaf, "global", self.syntax.root, 0, inner_parent(leaf))
         if is_member(leaf) and leaf.parent is not None and is_access(leaf.parent) and not _is_qualified(leaf):
             return self._attribute(leaf)
         node, qualifier, is_called = _climbed(leaf)
@@ -235,8 +243,8 @@ class Names:
 
 
 def is_prototype(one: Declaration) -> bool:
-    """Return whether a declaration of C only says that a function is elsewhere."""
-    return one.is_function and one.holder.kind == "declaration"
+    """Return whether a declaration of C only says that a function is elsewhere, or names a macro, which files share."""
+    return (one.is_function and one.holder.kind == "declaration") or is_macro(one.leaf)
 
 
 _TABLES: "WeakKeyDictionary[Syntax, Names]" = WeakKeyDictionary()

@@ -14,6 +14,7 @@ from lsp_server.refactor.code.declarations import Declaration, Names, is_class, 
 from lsp_server.refactor.code.grammar import SELF, is_name, is_string_content
 from lsp_server.refactor.code.imports import Import
 from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.preprocessor import is_macro
 from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.members import KEYED, member_of_keys
@@ -173,7 +174,7 @@ def _declared(leaf: Node, names: Names) -> Declaration | None:
     one = declared.get(leaf.start)
     if one is None and leaf.parent is not None and leaf.parent.kind in KEYED:
         return member_of_keys(declared.values())
-    return one if one is not None and (one.leaf is leaf or one.sort == "local") else None
+    return one if one is not None and (one.leaf is leaf or one.sort == "local" or is_macro(leaf)) else None
 
 
 def _renamed(change: Change) -> list[tuple[Node, Node]]:
@@ -208,7 +209,9 @@ def _rule(one: Declaration, old: Node, new: Node, names: Names, after: Syntax, p
         one.bases,
         one.is_function,
         frozenset({one.owner} - {""}),
-        clash=_clash(one, new.text, names) if old is one.leaf or is_key else "the name is set above the example too",
+        clash=_clash(one, new.text, names)
+        if old is one.leaf or is_key or is_macro(old)
+        else "the name is set above the example too",
         is_key=is_key,
     )
     leaf = Leaf(old.kind, old.text, True)

@@ -164,7 +164,7 @@ def _own_uses(rule: Rule, start: int, syntax: Syntax) -> list[Use]:
     if names is None or one is None:
         return []
     moved = len(new.encode()) - len(old.encode())
-    there = {leaf.start: leaf for leaf in syntax.root.leaves() if leaf.text == old}
+    there = {leaf.start: leaf for leaf in names_of(syntax).leaves(old)}
     uses: list[Use] = []
     known = rule.rename.clash if rule.rename is not None else None  # some uses may have the new name already
     for use in Uses(rule, names, one, known).all():

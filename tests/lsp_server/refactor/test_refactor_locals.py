@@ -4,7 +4,7 @@ import pytest
 from support.refactor_case import doubts, sure_edit
 
 TAKEN = [
-    ("python", "def f({0}):\n    return {0}\n\ndef g({1}, pump):\n    return {1} + pump\n\ndef h({0}):\n    return {0}\n"),
+    ("python", "def f({0}):\n    return {0}\ndef g({1}, pump):\n    return {1} + pump\ndef h({0}):\n    return {0}\n"),
     ("javascript", "function f({0}) {{ return {0}; }}\nfunction g({1}, pump) {{ return {1} + pump; }}\n"
      "function h({0}) {{ return {0}; }}\n"),
     ("java", "class A {{\n  int f(int {0}) {{ return {0}; }}\n  int g(int {1}, int pump) {{ return {1} + pump; }}\n"

@@ -2,18 +2,10 @@
 
 # ruff: noqa: E501  a file a line
 
-import asyncio
 from pathlib import Path
 
 import pytest
-from support.refactor_case import doubts, repeated, rules_of, sure_edit
-
-from lsp_server.languages.registry import language_for
-from lsp_server.refactor.learn.example import Example
-from lsp_server.refactor.learn.learn import learn
-from lsp_server.refactor.places.doubts import SURE
-from lsp_server.refactor.rivals import with_rivals
-from lsp_server.refactor.search import Caps, Found, Target, search
+from support.refactor_case import doubts, repeated, rules_of, sure_edit, workspace
 
 # Each text has the old name as OLD where it is the same thing, as ALSO where it is another one, and as DECL once.
 LOCALS = [
@@ -149,19 +141,6 @@ def test_what_the_file_exports_keeps_its_name() -> None:
     before = "import { wait } from 'b';\n\nexport { wait };\n"
     after = before.replace("wait", "pause", 1)
     assert repeated("typescript", before, after, after) == "import { pause } from 'b';\n\nexport { pause as wait };\n"
-
-
-def workspace(tmp_path: Path, name: str, files: dict[str, str], old: str, new: str) -> dict[str, Found]:
-    """Return the sure edits of files after `old` became `new` in the first one, by path."""
-    first = next(iter(files))
-    after = files[first].replace(old, new, 1)
-    rules = learn([Example(files[first], after, first)], language_for(name, first))
-    for path, text in {**files, first: after}.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-    targets = [Target(str(tmp_path), path) for path in files]
-    found, _ = asyncio.run(search(with_rivals([rules], targets, 60.0), targets, Caps(), lambda _: None, beside=SURE))
-    return {one.target.path: one for one in found}
 
 
 OTHERS = [
