@@ -42,7 +42,7 @@ from lsp_server.refactor.places.doubts import (
 )
 from lsp_server.refactor.places.drops import drops_used, with_followers
 from lsp_server.refactor.places.jumps import moved_jumps
-from lsp_server.refactor.places.owners import of_owner
+from lsp_server.refactor.places.owners import owner_of
 from lsp_server.refactor.places.positions import position_of_example, position_of_modifier, role_in_tests
 from lsp_server.refactor.places.receivers import receiver_types, receivers_of
 from lsp_server.refactor.places.surroundings import needs_of, uses_of
@@ -315,8 +315,9 @@ def _learn_sides(
             *(name for name, leaf, is_bound in brought if not is_bound and is_assumed(leaf, before.language.id)),
         ),
         ending=changed_ending(change.before, before, change.after, after),
+        owner=owner_of(rule, change.before, change.after, after),
     )
-    rule = of_owner(attrs.evolve(rule, follows=_follows(rule, before)), change.before, change.after, after)
+    rule = attrs.evolve(rule, follows=_follows(rule, before))
     unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _may_be_elsewhere(leaf, before))
     wide = _wide_rule(change, before, after, path) if has_widest else None
     return Learned(rule, sort_of(change, scopes), change.before if match is not None else (), unknown, wide)

@@ -141,9 +141,7 @@ def _both(old: Rule, new: Rule) -> Rule:
     """Return the first rule with what both examples say of the code around them."""
     return attrs.evolve(
         old,
-        members=tuple(name for name in old.members if name in new.members),
-        trait=old.trait if old.trait == new.trait else None,
-        spaces=old.spaces | new.spaces,
+        owner=old.owner.joined(new.owner),
         jumps=old.jumps | new.jumps,
         drops_used=old.drops_used or new.drops_used,
     )

@@ -120,6 +120,26 @@ class Inserts:
 
 
 @attrs.frozen
+class Owner:
+    """The type around an example, by its name, and what the edit takes from it; see owners.py.
+
+    `members` are those that the edit begins to use. `trait` is that of a method of Rust, or the bases of one that
+    overrides and goes (None: any). `spaces` are the namespaces and types around the example.
+    """
+
+    name: str = ""
+    members: tuple[str, ...] = ()
+    trait: str | None = None
+    spaces: frozenset[str] = frozenset()
+
+    def joined(self, other: "Owner") -> "Owner":
+        """Return what two examples of one edit have in common."""
+        members = tuple(name for name in self.members if name in other.members)
+        trait = self.trait if self.trait == other.trait else None
+        return Owner(self.name, members, trait, self.spaces | other.spaces)
+
+
+@attrs.frozen
 class Rule:
     """An edit of trees: each place that fits `pattern` becomes `template`.
 
@@ -146,9 +166,7 @@ class Rule:
     for others. `rename` is the declaration whose name it changes, and then the places are its uses. `inserts` are the
     statements that it adds, if it only does that. `follows` pairs the imports by which other packages know the classes
     of the example's package that it takes away and brings, and `needed` are imports that the example's file had, and
-    that only the template uses. `members` are those that it begins to use of the type around the example, which is the
-    `owner`, and `trait` is that of a method of Rust, or the bases of one that overrides and goes (None: any); `spaces`
-    are the namespaces and types around it, see owners.py.
+    that only the template uses.
     """
 
     language: str
@@ -190,10 +208,7 @@ class Rule:
     inserts: Inserts | None = None
     follows: tuple[tuple[Import, Import], ...] = ()
     needed: tuple[Import, ...] = ()
-    owner: str = ""
-    members: tuple[str, ...] = ()
-    trait: str | None = None
-    spaces: frozenset[str] = frozenset()
+    owner: Owner = Owner()
 
     @property
     def words(self) -> tuple[str, str]:
