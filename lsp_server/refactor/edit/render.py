@@ -144,8 +144,8 @@ class _Rendering:
         node = bound.nodes[0]
         binds = level(node)
         for inner in self._file.inner.get(id(self._match), ()):
-            if (inner.match.start, inner.match.end) == (bound.start, bound.end) and 0 <= inner.rule.level < binds:
-                binds = inner.rule.level
+            if (inner.match.start, inner.match.end) == (bound.start, bound.end) and 0 <= inner.rule.edges.level < binds:
+                binds = inner.rule.edges.level
         loose = needed_in(hole, node, self._layout.template, index, binds)
         # Without a bracket around it an expression of Python must not go over several lines.
         is_syntax = self._file.syntax.language.indentation_is_syntax
@@ -317,21 +317,21 @@ class _Rendering:
     def _indented(self, line: str) -> str:
         content = line.lstrip(" \t")
         indent = line[: len(line) - len(content)]
-        rule, unit = self._rule, self._file.unit
-        if not indent.startswith(rule.indent):
+        edges, unit = self._rule.edges, self._file.unit
+        if not indent.startswith(edges.indent):
             return self._base + content
-        deeper = indent[len(rule.indent) :]
-        steps, rest = divmod(len(deeper), len(rule.unit)) if rule.unit else (0, len(deeper))
+        deeper = indent[len(edges.indent) :]
+        steps, rest = divmod(len(deeper), len(edges.unit)) if edges.unit else (0, len(deeper))
         return self._base + (unit * steps + " " * rest) + content
 
     def _tail(self, last: int) -> None:
         """Write what comes after the last token, such as a semicolon. Statements that stay have theirs."""
-        bounds, rule, item = self._match.bounds, self._rule, self._layout.template[last]
+        bounds, edges, item = self._match.bounds, self._rule.edges, self._layout.template[last]
         end = self._before(len(bounds))
-        if rule.tail == rule.template_tail:
+        if edges.tail == edges.template_tail:
             self._output.keep(end, self._match.end)
         elif not isinstance(item, Rest) or item.separator != "\n":
-            self._output.text(rule.template_tail)
+            self._output.text(edges.template_tail)
 
     def _check_comments(self, first: int) -> None:
         """Raise LeftOut if something would be lost that is no token of the pattern: a comment, arguments of a type."""

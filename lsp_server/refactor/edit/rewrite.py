@@ -291,7 +291,7 @@ class _Rewriting:
         # Another name leaves the lines below as they are: another shape has them changed anyway.
         shapes = [(place.match.start, place.match.end) for place in tops if _has_other_shape(place)]
         edits = realigned(edits, self._syntax, shapes)
-        ends = {end for place in places if (end := ending_edit(place.rule, place.match.nodes[0], self._syntax))}
+        ends = {end for one in places if (end := ending_edit(one.rule.edges.ending, one.match.nodes[0], self._syntax))}
         apart = [end for end in ends if all(end.end < one.start or one.end <= end.start for one in edits)]
         apart += edits_without([place.match.nodes[0] for place in gone], self._syntax, self._source.newline)
         return sorted([*edits, *apart], key=lambda one: (one.start, one.end))
@@ -321,7 +321,7 @@ class _Rewriting:
 
     def _span_of(self, place: Place) -> Span:
         """Return a place with the end of its statement, if the edit changes that."""
-        end = ending_edit(place.rule, place.match.nodes[0], self._syntax)
+        end = ending_edit(place.rule.edges.ending, place.match.nodes[0], self._syntax)
         return self._span(place.match.start, max(place.match.end, end.end if end is not None else 0))
 
     def _omissions(self) -> tuple[Omission, ...]:

@@ -34,12 +34,7 @@ from lsp_server.refactor.learn.insertions import Insertion, insertion_of
 from lsp_server.refactor.learn.learned import Learned, put, swapped
 from lsp_server.refactor.learn.renames import Renames, import_renames, qualified, renames_of
 from lsp_server.refactor.learn.wide import covers, sure_and_wide, widest
-from lsp_server.refactor.places.doubts import (
-    in_annotation,
-    is_assumed,
-    is_syntax_alone,
-    requalified,
-)
+from lsp_server.refactor.places.doubts import in_annotation, is_assumed, is_syntax_alone, requalified
 from lsp_server.refactor.places.drops import drops_used, with_followers
 from lsp_server.refactor.places.jumps import moved_jumps
 from lsp_server.refactor.places.owners import owner_of
@@ -57,7 +52,7 @@ from lsp_server.refactor.rules.pattern import (
     variables,
     weight,
 )
-from lsp_server.refactor.rules.rule import Name, Own, Rule, RuleSet, has_same_sides
+from lsp_server.refactor.rules.rule import Edges, Name, Own, Rule, RuleSet, has_same_sides
 from lsp_server.refactor.rules.values import seen_of
 
 _MOST_INSERTIONS = 2
@@ -245,7 +240,7 @@ def _inserting(learned: Learned, one: Insertion, before: Syntax) -> Learned:
     rule = attrs.evolve(
         learned.rule,
         inserts=one.inserts,
-        indent=one.indent,
+        edges=attrs.evolve(learned.rule.edges, indent=one.indent),
         needs=one.needs,
         is_syntax=learned.rule.is_syntax or one.is_syntax,
     )
@@ -314,7 +309,7 @@ def _learn_sides(
             *moved,
             *(name for name, leaf, is_bound in brought if not is_bound and is_assumed(leaf, before.language.id)),
         ),
-        ending=changed_ending(change.before, before, change.after, after),
+        edges=attrs.evolve(rule.edges, ending=changed_ending(change.before, before, change.after, after)),
         owner=owner_of(rule, change.before, change.after, after),
     )
     rule = attrs.evolve(rule, follows=_follows(rule, before))
@@ -344,13 +339,12 @@ def _wide_rule(change: Change, before: Syntax, after: Syntax, path: str) -> Rule
         return None
     names = free_names((found.before,), found.sides, Scopes(before, imports_of(before)))
     wide = rule_of(found.sides, (found.before,), (found.after,), before, after, names)
-    uses = uses_of((found.before,), (found.after,), found.sides.pattern)
     brought = names_brought((found.after,), found.sides, after)
     return attrs.evolve(
         wide,
         brings=tuple(name for name, _, is_bound in brought if is_bound),
         unbound=tuple(name for name, _, is_bound in brought if not is_bound),
-        uses=uses,
+        uses=uses_of((found.before,), (found.after,), found.sides.pattern),
         wide=f"only {found.words} is as in the example",
         path=path,
         position=position_of_modifier(found.before) or role_in_tests(found.before, before),
@@ -373,12 +367,14 @@ def rule_of(
         sides.pattern,
         sides.template,
         names,
-        after.line_indent(new[0].start) if new else "",
-        indent_unit(after, after.language),
-        before.tail(old[-1]) if old else "",
-        after.tail(new[-1]) if new else "",
-        root_level(new),
-        root_level(old),
+        Edges(
+            after.line_indent(new[0].start) if new else "",
+            indent_unit(after, after.language),
+            before.tail(old[-1]) if old else "",
+            after.tail(new[-1]) if new else "",
+            root_level(new),
+            root_level(old),
+        ),
         _repeats(old, new, sides, after),
         binds=names_bound(new, sides, after),
         needed=imports_needed(sides, before, after),

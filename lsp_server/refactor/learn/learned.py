@@ -50,7 +50,6 @@ def put(learned: list[Learned], new: Learned) -> None:
                 uses=uses,
                 receivers=old.rule.receivers | new.rule.receivers,
                 position=position,
-                ending=old.rule.ending if old.rule.ending == new.rule.ending else None,
                 seen=joined(old.rule.seen, new.rule.seen),
             )
             examples = old.examples + new.examples
@@ -77,7 +76,6 @@ def put(learned: list[Learned], new: Learned) -> None:
                 seen=_seen_in(nodes, sides.pattern),
                 home=home_of(attrs.evolve(old.rule, pattern=sides.pattern, template=sides.template), new.rule),
                 in_annotation=old.rule.in_annotation and new.rule.in_annotation,
-                ending=old.rule.ending if old.rule.ending == new.rule.ending else None,
                 inserts=with_sides(old.rule.inserts, sides.template),
             )
             learned[index] = Learned(rule, old.sort, nodes, wide=old.wide, examples=old.examples + new.examples)
@@ -141,6 +139,7 @@ def _both(old: Rule, new: Rule) -> Rule:
     """Return the first rule with what both examples say of the code around them."""
     return attrs.evolve(
         old,
+        edges=old.edges.joined(new.edges),
         owner=old.owner.joined(new.owner),
         jumps=old.jumps | new.jumps,
         drops_used=old.drops_used or new.drops_used,

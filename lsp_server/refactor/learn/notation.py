@@ -123,8 +123,9 @@ def with_contexts(rules: RuleSet, language: Language) -> RuleSet:
                 is_part = isinstance(top, Branch | Leaf) and is_expression_kind(top.kind) and not is_list_kind(top.kind)
                 if is_part and not any(has_same_sides(one, other) for other in (*rules.rules, *more)):
                     kept = attrs.evolve(rule, pattern=one.pattern, template=one.template, repeats=one.repeats)
-                    kept = attrs.evolve(kept, tail=one.tail, template_tail=one.template_tail)
-                    more.append(attrs.evolve(kept, level=one.level, pattern_level=one.pattern_level))
+                    own = rule.edges
+                    edges = attrs.evolve(one.edges, indent=own.indent, unit=own.unit, ending=own.ending)
+                    more.append(attrs.evolve(kept, edges=edges))
     return attrs.evolve(rules, rules=(*rules.rules, *more))
 
 

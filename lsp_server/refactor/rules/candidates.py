@@ -90,7 +90,7 @@ def near_patterns(rule: Rule) -> tuple[Near, ...]:
     top = rule.pattern[0]
     found: list[Near] = []
     inner = top.children[0] if len(top.children) == 1 else None
-    if top.kind == "expression_statement" and isinstance(inner, Branch) and rule.level < 0:
+    if top.kind == "expression_statement" and isinstance(inner, Branch) and rule.edges.level < 0:
         top = inner
         found.append(Near(top, "it is a part of an expression here, and the edit is a statement"))
     arguments = _with_any_arguments(top, itertools.count())

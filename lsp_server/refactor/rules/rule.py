@@ -120,6 +120,29 @@ class Inserts:
 
 
 @attrs.frozen
+class Edges:
+    """How the two sides of an edit meet the code around them.
+
+    `indent` is the white space before the example's first line after the edit, and `unit` one step of its indentation.
+    `tail` and `template_tail` are the ends of the nodes that no token has, such as ";". `level` and `pattern_level` say
+    how tightly the two sides bind. `ending` is the end of the statement around the example, if the edit changed that:
+    ";" or "".
+    """
+
+    indent: str = ""
+    unit: str = "    "
+    tail: str = ""
+    template_tail: str = ""
+    level: int = -1
+    pattern_level: int = -1
+    ending: str | None = None
+
+    def joined(self, other: "Edges") -> "Edges":
+        """Return the edges of the first of two examples, with the ending that both have."""
+        return attrs.evolve(self, ending=self.ending if self.ending == other.ending else None)
+
+
+@attrs.frozen
 class Owner:
     """The type around an example, by its name, and what the edit takes from it; see owners.py.
 
@@ -143,9 +166,7 @@ class Owner:
 class Rule:
     """An edit of trees: each place that fits `pattern` becomes `template`.
 
-    Both are runs of sibling nodes, nearly always of one. `indent` is the white space before the example's first line
-    after the edit, and `unit` one step of its indentation. `tail` and `template_tail` are the ends of the nodes that
-    no token has, such as ";". `level` and `pattern_level` say how tightly the two sides bind. `repeats` says that the
+    Both are runs of sibling nodes, nearly always of one. `repeats` says that the
     pattern fits the template again, so that places which have the edit already must be found. Of the names that only
     the edit has, `brings` are those that the file of the example binds, and a place must know them too; `unbound`
     those that nothing in that file binds; `binds` those that the edit itself binds. `needs` says what the edit asks
@@ -159,7 +180,6 @@ class Rule:
     `is_syntax` says that no name tells what is meant, and `receivers` what the varying receivers of the examples are
     called and `position` where the code is (None: anywhere), `seen` what its variables are, and `assumed` the names
     that it reads and nothing binds, see doubts.py. `in_annotation` says that Python may not evaluate the example.
-    `ending` is the end of the statement around it, if the edit changed that: ";" or "".
     `wide` says why all places are doubtful, see wide.py. `path` is the example's, and `values` are the names that the
     widest form has for its variables there. `home` is the folder that two examples share, if they made a rule so wide
     that nothing else says what is meant; None if it is sure everywhere. `imports` says what a rule of imports does, ""
@@ -173,12 +193,7 @@ class Rule:
     pattern: tuple[Pattern, ...]
     template: tuple[Pattern, ...]
     names: tuple[Name, ...] = ()
-    indent: str = ""
-    unit: str = "    "
-    tail: str = ""
-    template_tail: str = ""
-    level: int = -1
-    pattern_level: int = -1
+    edges: Edges = Edges()
     repeats: bool = False
     brings: tuple[str, ...] = ()
     unbound: tuple[str, ...] = ()
@@ -198,7 +213,6 @@ class Rule:
     seen: tuple[Seen, ...] = ()
     assumed: tuple[str, ...] = ()
     in_annotation: bool = False
-    ending: str | None = None
     wide: str = ""
     path: str = ""
     values: tuple[str, ...] = ()
