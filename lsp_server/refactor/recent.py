@@ -57,7 +57,7 @@ class RecentRules:
     @property
     def may_go_on(self) -> bool:
         """Whether its last word is hardly known to be whole: a new name, or one that nothing in the file binds."""
-        return self.is_rename or any(rule.unbound for rule in self.rules.rules)
+        return self.is_rename or any(rule.new_names.unbound for rule in self.rules.rules)
 
     @property
     def only_adds(self) -> bool:

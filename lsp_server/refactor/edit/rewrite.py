@@ -115,8 +115,8 @@ class _Rewriting:
         done = [one for one in places if (one.match.start, one.match.end) not in self._left_out]
         if not done:
             return FileEdit(self._path, self._digest, left_out=self._omissions())
-        imports = self._imports.along(pair for place in done for pair in place.rule.follows)
-        needed = {one: place.rule.path for place in done for one in place.rule.needed}
+        imports = self._imports.along(pair for place in done for pair in place.rule.new_names.follows)
+        needed = {one: place.rule.path for place in done for one in place.rule.new_names.needed}
         imports = imports.needing(one.seen_from(example, self._path) for one, example in needed.items())
         after = None
         if imports.added or imports.removed or imports.follows:
@@ -171,7 +171,7 @@ class _Rewriting:
                 {
                     name
                     for place in places
-                    for name in place.rule.unbound
+                    for name in place.rule.new_names.unbound
                     if name not in added and self._scopes.binding(name, place.match.nodes[0]) == UNKNOWN
                 }
             )

@@ -9,18 +9,17 @@ from lsp_server.languages.language import Language
 from lsp_server.refactor.change.difference import Change, Difference, difference
 from lsp_server.refactor.change.free_names import (
     free_names,
-    imports_needed,
     is_type_name,
     is_used_as_thing,
-    names_bound,
     names_brought,
+    new_names,
 )
 from lsp_server.refactor.change.generalise import Sides, generalise, is_other_literal, is_prose
 from lsp_server.refactor.change.import_roots import root_rule_of_code
 from lsp_server.refactor.change.overrides import override_rules
 from lsp_server.refactor.change.sort import sort_of
 from lsp_server.refactor.change.variables import spread_value
-from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, import_edit, imports_of, package_import
+from lsp_server.refactor.code.bindings import Scopes, import_edit, imports_of, package_import
 from lsp_server.refactor.code.grammar import is_name, root_level
 from lsp_server.refactor.code.imports import Import, ImportEdit
 from lsp_server.refactor.code.node import Node, same
@@ -34,7 +33,7 @@ from lsp_server.refactor.learn.insertions import Insertion, insertion_of
 from lsp_server.refactor.learn.learned import Learned, put, swapped
 from lsp_server.refactor.learn.renames import Renames, import_renames, qualified, renames_of
 from lsp_server.refactor.learn.wide import covers, sure_and_wide, widest
-from lsp_server.refactor.places.doubts import in_annotation, is_assumed, is_syntax_alone, requalified
+from lsp_server.refactor.places.doubts import assumed_names, in_annotation, is_syntax_alone
 from lsp_server.refactor.places.drops import drops_used, with_followers
 from lsp_server.refactor.places.jumps import moved_jumps
 from lsp_server.refactor.places.owners import owner_of
@@ -275,44 +274,32 @@ def _learn_sides(
         return None
     if not is_code and is_other_literal(change) and len(list(items(sides.pattern))) == 1:
         return None  # a number alone, as in YAML, is in many places
-    names = free_names(change.before, sides, scopes)
     brought = names_brought(change.after, sides, after)
-    rule = rule_of(sides, change.before, change.after, before, after, names)
+    rule = rule_of(sides, change.before, change.after, before, after, free_names(change.before, sides, scopes))
     match = match_at(rule.pattern[0], change.before[0]) if len(rule.pattern) == 1 else None
-    known = Scopes(after, imports_of(after))
-    moved = [
-        name
-        for name in sorted(
-            requalified(sides.pattern, sides.template) - BROUGHT - traits_of(before.language.id).instances
-        )
-        if traits_of(before.language.id).names_all and change.after and known.binding(name, change.after[0]) == UNKNOWN
-    ]
+    names = attrs.evolve(
+        rule.new_names,
+        assumed=() if is_code else tuple(assumed_names(change, sides, brought, after)),
+        follows=_follows(rule, before),
+    )
     rule = attrs.evolve(
         rule,
         path=path,
         jumps=moved_jumps(rule, match) if match is not None else frozenset(),
         drops_used=match is not None and drops_used(rule, match, before),
-        hides=hidden_names(rule, match, scopes) if match is not None else frozenset(),
-        brings=tuple(name for name, leaf, is_bound in brought if is_bound),
-        unbound=tuple(name for name, leaf, is_bound in brought if not is_bound),
+        hides=hidden_names(names.binds, match, scopes) if match is not None else frozenset(),
+        new_names=names,
         uses=uses_of(change.before, change.after, sides.pattern),
         spreads=spread_value(change) is not None,
-        unread=tuple(name for name in rule.binds if _count(name, change.after) == 1),
+        unread=tuple(name for name in names.binds if _count(name, change.after) == 1),
         is_syntax=not is_code and is_syntax_alone(sides.pattern, sides.template),
         receivers=frozenset() if is_code else receivers_of(match) | receiver_types(match, before),
         in_annotation=not is_code and in_annotation(change.before[0]),
         position=None if is_code else position_of_example(change.before[0], change.after),
         seen=() if is_code else seen_of(match),
-        assumed=()
-        if is_code
-        else (
-            *moved,
-            *(name for name, leaf, is_bound in brought if not is_bound and is_assumed(leaf, before.language.id)),
-        ),
         edges=attrs.evolve(rule.edges, ending=changed_ending(change.before, before, change.after, after)),
         owner=owner_of(rule, change.before, change.after, after),
     )
-    rule = attrs.evolve(rule, follows=_follows(rule, before))
     unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _may_be_elsewhere(leaf, before))
     wide = _wide_rule(change, before, after, path) if has_widest else None
     return Learned(rule, sort_of(change, scopes), change.before if match is not None else (), unknown, wide)
@@ -320,10 +307,10 @@ def _learn_sides(
 
 def _follows(rule: Rule, before: Syntax) -> tuple[tuple[Import, Import], ...]:
     """Return the imports of classes of the example's package that an edit takes away, each with one that it brings."""
-    new = set(texts_of(rule.template))
-    gone = [name.text for name in rule.names if name.binding == "unknown" and name.text not in new]
-    pairs = [(package_import(one, before), package_import(other, before)) for one in gone for other in rule.unbound]
-    return tuple((one, other) for one, other in pairs if one is not None and other is not None)
+    kept = set(texts_of(rule.template))
+    gone = [name.text for name in rule.names if name.binding == "unknown" and name.text not in kept]
+    old, new = ([package_import(name, before) for name in some] for some in (gone, rule.new_names.unbound))
+    return tuple((one, other) for one in old for other in new if one is not None and other is not None)
 
 
 def _may_be_elsewhere(leaf: Node, syntax: Syntax) -> bool:
@@ -339,11 +326,8 @@ def _wide_rule(change: Change, before: Syntax, after: Syntax, path: str) -> Rule
         return None
     names = free_names((found.before,), found.sides, Scopes(before, imports_of(before)))
     wide = rule_of(found.sides, (found.before,), (found.after,), before, after, names)
-    brought = names_brought((found.after,), found.sides, after)
     return attrs.evolve(
         wide,
-        brings=tuple(name for name, _, is_bound in brought if is_bound),
-        unbound=tuple(name for name, _, is_bound in brought if not is_bound),
         uses=uses_of((found.before,), (found.after,), found.sides.pattern),
         wide=f"only {found.words} is as in the example",
         path=path,
@@ -367,6 +351,7 @@ def rule_of(
         sides.pattern,
         sides.template,
         names,
+        new_names(new, sides, before, after),
         Edges(
             after.line_indent(new[0].start) if new else "",
             indent_unit(after, after.language),
@@ -376,8 +361,6 @@ def rule_of(
             root_level(old),
         ),
         _repeats(old, new, sides, after),
-        binds=names_bound(new, sides, after),
-        needed=imports_needed(sides, before, after),
         needs=needs_of(old, new, before.language.id),
     )
 

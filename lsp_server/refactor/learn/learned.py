@@ -66,8 +66,7 @@ def put(learned: list[Learned], new: Learned) -> None:
                 template=sides.template,
                 names=names,
                 repeats=old.rule.repeats or new.rule.repeats,
-                brings=tuple(name for name in old.rule.brings if name in new.rule.brings),
-                unbound=tuple(name for name in old.rule.unbound if name in new.rule.unbound),
+                new_names=old.rule.new_names.joined(new.rule.new_names),
                 needs=old.rule.needs if old.rule.needs == new.rule.needs else _joined_needs(old.rule, new.rule),
                 uses=uses,
                 is_syntax=False,  # a second example says that more is meant

@@ -19,7 +19,7 @@ from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.members import KEYED, member_of_keys
 from lsp_server.refactor.places.uses import Uses, is_fixture, module_of, module_path, of_module
 from lsp_server.refactor.rules.pattern import Leaf
-from lsp_server.refactor.rules.rule import Rename, Rule
+from lsp_server.refactor.rules.rule import NewNames, Rename, Rule
 
 
 @attrs.frozen(eq=False)
@@ -121,7 +121,7 @@ def qualified(changes: Sequence[Change], before: Syntax, after: Syntax, path: st
         # An import that the example added follows into other files; where a file names all, a line says what it lacks.
         is_said = traits_of(names.language).names_all or bool(names_of(after).declared(first))
         unbound = (first,) if is_said and not names.declared(first) else ()
-        rule = Rule(names.language, (old,), (new,), path=path, rename=rename, unbound=unbound)
+        rule = Rule(names.language, (old,), (new,), path=path, rename=rename, new_names=NewNames(unbound=unbound))
         rules += [rule, *of_module(rule, before)]
     return tuple({rule.words: rule for rule in rules}.values())
 

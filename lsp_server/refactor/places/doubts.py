@@ -7,8 +7,10 @@ from typing import Literal
 
 import attrs
 
+from lsp_server.refactor.change.difference import Change
+from lsp_server.refactor.change.generalise import Sides
 from lsp_server.refactor.change.overrides import overrides_known
-from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, is_relative_import
+from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, imports_of, is_relative_import
 from lsp_server.refactor.code.declarations import names_of
 from lsp_server.refactor.code.grammar import (
     SELF,
@@ -22,6 +24,7 @@ from lsp_server.refactor.code.grammar import (
     receiver_of,
 )
 from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.insertion_places import other_meaning
 from lsp_server.refactor.places.namesakes import is_in_class, namesake, other_generic, own_method
@@ -98,7 +101,19 @@ def is_syntax_alone(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> 
     return repeated + sum(_says(one, frozenset(), is_prefix_enough) for one in pattern) < _ENOUGH
 
 
-def is_assumed(leaf: Node, language: str) -> bool:
+def assumed_names(change: Change, sides: Sides, brought: Sequence[tuple[str, Node, bool]], after: Syntax) -> list[str]:
+    """Return the names that an edit reads, that nothing binds, and that are hardly known in another file.
+
+    `brought` are those of `names_brought`.
+    """
+    language = after.language.id
+    traits, scopes, there = traits_of(language), Scopes(after, imports_of(after)), change.after[:1]
+    moved = _requalified(sides) - BROUGHT - traits.instances if traits.names_all else set[str]()
+    found = [name for name in sorted(moved) for node in there if scopes.binding(name, node) == UNKNOWN]
+    return found + [name for name, leaf, is_bound in brought if not is_bound and _is_assumed(leaf, language)]
+
+
+def _is_assumed(leaf: Node, language: str) -> bool:
     """Return whether a name that nothing binds is hardly known in another file: a value, a part of a namespace."""
     if traits_of(language).names_all or language == "go" or leaf.parent is None:
         return False  # a file says there what it uses
@@ -199,7 +214,7 @@ def in_annotation(node: Node) -> bool:
 
 def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
     """Return why a place in another file than the example's may mean something else; "" if nothing says so."""
-    unknown = next((name for name in rule.assumed if scopes.binding(name, match.nodes[0]) == UNKNOWN), "")
+    unknown = next((name for name in rule.new_names.assumed if scopes.binding(name, match.nodes[0]) == UNKNOWN), "")
     if unknown:
         return f"`{unknown}`, which the edit uses, may be known in the example's file alone"
     added = added_parameters(rule)
@@ -221,7 +236,7 @@ def _unknown_for_local(rule: Rule, match: Match, scopes: Scopes) -> str:
 
     What is called is no such name: a function may still be written.
     """
-    values = set(rule.unbound) - {*_called(rule.template)}
+    values = set(rule.new_names.unbound) - {*_called(rule.template)}
     if not values:
         return ""
     kept = names_in(rule.template)
@@ -253,9 +268,9 @@ def _is_of_alias(rule: Rule) -> bool:
     return rule.language == "rust" and heads == {"Result"} and len(counts) == 2 and counts[0] != counts[1]
 
 
-def requalified(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> set[str]:
+def _requalified(sides: Sides) -> set[str]:
     """Return the free names that the edit brings where a qualifier comes or goes: `m` or `get` of `m.get`."""
-    old, new = ([*_named(side)] for side in (pattern, template))
+    old, new = ([*_named(side)] for side in (sides.pattern, sides.template))
     free = {name for name, owner in new if not owner} - {name for name, owner in old if not owner}
     dropped = {name for name, owner in old if owner}
     added = {owner for name, owner in new if owner and (name, "") in old}

@@ -74,14 +74,8 @@ def with_followers(rules: Sequence[Rule]) -> tuple[Rule, ...]:
 
 
 def _beside(rule: Rule, others: Sequence[Rule]) -> Rule:
-    bound = {name for one in others for name in one.binds}
-    return attrs.evolve(
-        rule,
-        followers=_followers(rule, others),
-        bound_beside=tuple(name for name in (*rule.brings, *rule.unbound) if name in bound),
-        brings=tuple(name for name in rule.brings if name not in bound),
-        unbound=tuple(name for name in rule.unbound if name not in bound),
-    )
+    bound = {name for one in others for name in one.new_names.binds}
+    return attrs.evolve(rule, followers=_followers(rule, others), new_names=rule.new_names.bound_by(bound))
 
 
 def _followers(rule: Rule, others: Sequence[Rule]) -> tuple[Pattern, ...]:

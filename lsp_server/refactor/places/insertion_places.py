@@ -336,16 +336,16 @@ def _goes_on(inserts: Inserts, match: Match, syntax: Syntax) -> str | None:
 
 def _bound_there(rule: Rule, node: Node, syntax: Syntax) -> str | None:
     """Return a reason if a name that the added statements bind is in use in the function of a place."""
-    inserts = rule.inserts
-    if inserts is None or not rule.binds:
+    inserts, bound = rule.inserts, rule.new_names.binds
+    if inserts is None or not bound:
         return None
     function = node if inserts.side == "first" else function_around(node)
     around = function if function is not None else next(reversed([node, *node.ancestors()]))
-    if all(syntax.data.find(name.encode(), around.start, around.end) < 0 for name in rule.binds):
+    if all(syntax.data.find(name.encode(), around.start, around.end) < 0 for name in bound):
         return None  # most places: to look at all names for each of them takes seconds in a long file
     template = as_pattern(inserts.statements[0])
     for leaf in around.leaves():
-        if leaf.text not in rule.binds or not is_name(leaf) or is_fixed_name(leaf):
+        if leaf.text not in bound or not is_name(leaf) or is_fixed_name(leaf):
             continue
         is_other = any(match_at(template, above) for above in leaf.ancestors())
         if traits_of(rule.language).declares or not is_other:

@@ -92,7 +92,7 @@ def other_owner(rule: Rule, node: Node, syntax: Syntax) -> str:
     words -= set(texts_of(rule.pattern)) | known.spaces
     if inside := next((name for name in _spaces(node) if name in words), ""):
         return f"it is inside of `{inside}` here, which the edit names"
-    unknown = next((name for name in rule.assumed if not names_of(syntax).declared(name)), "")
+    unknown = next((name for name in rule.new_names.assumed if not names_of(syntax).declared(name)), "")
     if unknown and rule.language == "rust" and {*_spaces(node)} != known.spaces:
         return f"`{unknown}`, which the edit uses, may be known in the example's module alone"
     around = class_around(node) if known.members else None

@@ -112,7 +112,7 @@ def _qualified_uses(rule: Rule, names: Names, own: bool) -> list[Use]:
     if same is None:
         return []
     first = rule.rename.qualifier_name
-    is_known = own or first in rule.unbound or not rule.rename.module or bool(names.declared(first))
+    is_known = own or first in rule.new_names.unbound or not rule.rename.module or bool(names.declared(first))
     doubt = "" if is_known else f"`{first}`, which the edit uses, is not known here"
     uses = Uses(rule, names, same, clash="").all()
     apart = (one for one in uses if not any(is_import(above) for above in one.leaf.ancestors()))

@@ -1,7 +1,7 @@
 """Rules: what an edit of trees is, what it asks of a place, and the imports that go along with it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 import attrs
@@ -120,6 +120,40 @@ class Inserts:
 
 
 @attrs.frozen
+class NewNames:
+    """The names that only the template has, and the imports that go along with them.
+
+    `known` are those that the file of the example binds, and a place must know them too; `unbound` those that nothing
+    in that file binds; `binds` those that the edit itself binds. `assumed` are those that it reads and nothing binds,
+    see doubts.py, and `beside` those that the edit of another rule around it binds. `needed` are imports that the
+    example's file had. `follows` pairs the imports by which other packages know the classes of the example's package
+    that the edit takes away and brings.
+    """
+
+    known: tuple[str, ...] = ()
+    unbound: tuple[str, ...] = ()
+    binds: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    needed: tuple[Import, ...] = ()
+    follows: tuple[tuple[Import, Import], ...] = ()
+
+    def joined(self, other: "NewNames") -> "NewNames":
+        """Return those of the first of two examples, without what the other one does not have."""
+        known, unbound = (
+            tuple(name for name in mine if name in others)
+            for mine, others in ((self.known, other.known), (self.unbound, other.unbound))
+        )
+        return attrs.evolve(self, known=known, unbound=unbound)
+
+    def bound_by(self, others: Collection[str]) -> "NewNames":
+        """Return those names, of which other rules of the examples bind some."""
+        known, unbound = (tuple(name for name in mine if name not in others) for mine in (self.known, self.unbound))
+        beside = tuple(name for name in (*self.known, *self.unbound) if name in others)
+        return attrs.evolve(self, known=known, unbound=unbound, beside=beside)
+
+
+@attrs.frozen
 class Edges:
     """How the two sides of an edit meet the code around them.
 
@@ -166,52 +200,43 @@ class Owner:
 class Rule:
     """An edit of trees: each place that fits `pattern` becomes `template`.
 
-    Both are runs of sibling nodes, nearly always of one. `repeats` says that the
-    pattern fits the template again, so that places which have the edit already must be found. Of the names that only
-    the edit has, `brings` are those that the file of the example binds, and a place must know them too; `unbound`
-    those that nothing in that file binds; `binds` those that the edit itself binds. `needs` says what the edit asks
-    of the function around a place, see surroundings.py. `uses` says how the example uses what changed, and so must a
+    Both are runs of sibling nodes, nearly always of one. `repeats` says that the pattern fits the template again, so
+    that places which have the edit already must be found. `needs` says what the edit asks of the function around a
+    place, see surroundings.py. `uses` says how the example uses what changed, and so must a
     place; it is empty where that does not matter. `spreads` says that it only takes more out of a value, and `unread`
-    are those of `binds` that it does not use itself. `drops_used` says that the example uses a parameter that it
-    drops, and `followers` are the patterns of other rules that edit the uses of names which it drops, as
-    `bound_beside` are names that it uses, and that the edit of another one around it binds. `jumps` are the words of
-    the example's code that leave something else after the edit, see jumps.py.
+    are those names it binds that it does not use itself. `drops_used` says that the example uses a parameter that it
+    drops, and `followers` are the patterns of other rules that edit the uses of names which it drops. `jumps` are the
+    words of the example's code that leave something else after the edit, see jumps.py.
     `hides` are the globals that it uses, and that its own names hide after the edit.
     `is_syntax` says that no name tells what is meant, and `receivers` what the varying receivers of the examples are
-    called and `position` where the code is (None: anywhere), `seen` what its variables are, and `assumed` the names
-    that it reads and nothing binds, see doubts.py. `in_annotation` says that Python may not evaluate the example.
+    called and `position` where the code is (None: anywhere), `seen` what its variables are.
+    `in_annotation` says that Python may not evaluate the example.
     `wide` says why all places are doubtful, see wide.py. `path` is the example's, and `values` are the names that the
     widest form has for its variables there. `home` is the folder that two examples share, if they made a rule so wide
     that nothing else says what is meant; None if it is sure everywhere. `imports` says what a rule of imports does, ""
     for others. `rename` is the declaration whose name it changes, and then the places are its uses. `inserts` are the
-    statements that it adds, if it only does that. `follows` pairs the imports by which other packages know the classes
-    of the example's package that it takes away and brings, and `needed` are imports that the example's file had, and
-    that only the template uses.
+    statements that it adds, if it only does that.
     """
 
     language: str
     pattern: tuple[Pattern, ...]
     template: tuple[Pattern, ...]
     names: tuple[Name, ...] = ()
+    new_names: NewNames = NewNames()
     edges: Edges = Edges()
     repeats: bool = False
-    brings: tuple[str, ...] = ()
-    unbound: tuple[str, ...] = ()
-    binds: tuple[str, ...] = ()
     needs: tuple[Need, ...] = ()
     uses: frozenset[str] = frozenset()
     spreads: bool = False
     unread: tuple[str, ...] = ()
     drops_used: bool = False
     followers: tuple[Pattern, ...] = ()
-    bound_beside: tuple[str, ...] = ()
     jumps: frozenset[str] = frozenset()
     hides: frozenset[str] = frozenset()
     is_syntax: bool = False
     receivers: frozenset[str] = frozenset()
     position: str | None = None
     seen: tuple[Seen, ...] = ()
-    assumed: tuple[str, ...] = ()
     in_annotation: bool = False
     wide: str = ""
     path: str = ""
@@ -220,8 +245,6 @@ class Rule:
     imports: ImportSort = ""
     rename: Rename | None = None
     inserts: Inserts | None = None
-    follows: tuple[tuple[Import, Import], ...] = ()
-    needed: tuple[Import, ...] = ()
     owner: Owner = Owner()
 
     @property
