@@ -244,7 +244,7 @@ def _captured(place: Place, scopes: Scopes) -> str | None:
             for leaf in (leaf for node in bound.nodes for leaf in node.leaves()):
                 if leaf.text not in place.rule.new_names.binds:
                     continue
-                if leaf.text in place.rule.hides and scopes.binding(leaf.text, leaf).kind == "global":
+                if leaf.text in place.rule.allowed.hides and scopes.binding(leaf.text, leaf).kind == "global":
                     continue
                 if not names_all or leaf.text in BROUGHT or scopes.binding(leaf.text, leaf) != UNKNOWN:
                     return f"`{leaf.text}`, which the edit binds, is used here"

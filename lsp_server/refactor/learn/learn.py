@@ -51,7 +51,7 @@ from lsp_server.refactor.rules.pattern import (
     variables,
     weight,
 )
-from lsp_server.refactor.rules.rule import Edges, Name, Own, Rule, RuleSet, has_same_sides
+from lsp_server.refactor.rules.rule import Allowed, Edges, Name, Own, Rule, RuleSet, has_same_sides
 from lsp_server.refactor.rules.values import seen_of
 
 _MOST_INSERTIONS = 2
@@ -285,10 +285,8 @@ def _learn_sides(
     rule = attrs.evolve(
         rule,
         path=path,
-        jumps=moved_jumps(rule, match) if match is not None else frozenset(),
-        drops_used=match is not None and drops_used(rule, match, before),
-        hides=hidden_names(names.binds, match, scopes) if match is not None else frozenset(),
         new_names=names,
+        allowed=_allowed(rule, match, scopes) if match is not None else Allowed(),
         uses=uses_of(change.before, change.after, sides.pattern),
         spreads=spread_value(change) is not None,
         unread=tuple(name for name in names.binds if _count(name, change.after) == 1),
@@ -303,6 +301,11 @@ def _learn_sides(
     unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _may_be_elsewhere(leaf, before))
     wide = _wide_rule(change, before, after, path) if has_widest else None
     return Learned(rule, sort_of(change, scopes), change.before if match is not None else (), unknown, wide)
+
+
+def _allowed(rule: Rule, match: Match, scopes: Scopes) -> Allowed:
+    hidden = hidden_names(rule.new_names.binds, match, scopes)
+    return Allowed(moved_jumps(rule, match), hidden, drops_used(rule, match, scopes.syntax))
 
 
 def _follows(rule: Rule, before: Syntax) -> tuple[tuple[Import, Import], ...]:

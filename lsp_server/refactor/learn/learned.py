@@ -140,8 +140,7 @@ def _both(old: Rule, new: Rule) -> Rule:
         old,
         edges=old.edges.joined(new.edges),
         owner=old.owner.joined(new.owner),
-        jumps=old.jumps | new.jumps,
-        drops_used=old.drops_used or new.drops_used,
+        allowed=old.allowed.joined(new.allowed),
     )
 
 

@@ -177,6 +177,26 @@ class Edges:
 
 
 @attrs.frozen
+class Allowed:
+    """What an example does although it may change the meaning of code: a place may do so too.
+
+    `jumps` are the words of its code that leave something else after the edit, see jumps.py, and `hides` the globals
+    that it uses, and that its own names hide after the edit. `drops` says that it uses a parameter that it drops, or
+    reads a variable whose value it drops, and `followers` are the patterns of other rules of the examples that edit the
+    uses of names which it drops, see drops.py.
+    """
+
+    jumps: frozenset[str] = frozenset()
+    hides: frozenset[str] = frozenset()
+    drops: bool = False
+    followers: tuple[Pattern, ...] = ()
+
+    def joined(self, other: "Allowed") -> "Allowed":
+        """Return what one of two examples does, but for what the second one hides."""
+        return attrs.evolve(self, jumps=self.jumps | other.jumps, drops=self.drops or other.drops)
+
+
+@attrs.frozen
 class Owner:
     """The type around an example, by its name, and what the edit takes from it; see owners.py.
 
@@ -204,10 +224,7 @@ class Rule:
     that places which have the edit already must be found. `needs` says what the edit asks of the function around a
     place, see surroundings.py. `uses` says how the example uses what changed, and so must a
     place; it is empty where that does not matter. `spreads` says that it only takes more out of a value, and `unread`
-    are those names it binds that it does not use itself. `drops_used` says that the example uses a parameter that it
-    drops, and `followers` are the patterns of other rules that edit the uses of names which it drops. `jumps` are the
-    words of the example's code that leave something else after the edit, see jumps.py.
-    `hides` are the globals that it uses, and that its own names hide after the edit.
+    are those names it binds that it does not use itself.
     `is_syntax` says that no name tells what is meant, and `receivers` what the varying receivers of the examples are
     called and `position` where the code is (None: anywhere), `seen` what its variables are.
     `in_annotation` says that Python may not evaluate the example.
@@ -229,10 +246,7 @@ class Rule:
     uses: frozenset[str] = frozenset()
     spreads: bool = False
     unread: tuple[str, ...] = ()
-    drops_used: bool = False
-    followers: tuple[Pattern, ...] = ()
-    jumps: frozenset[str] = frozenset()
-    hides: frozenset[str] = frozenset()
+    allowed: Allowed = Allowed()
     is_syntax: bool = False
     receivers: frozenset[str] = frozenset()
     position: str | None = None
