@@ -51,7 +51,7 @@ from lsp_server.refactor.rules.pattern import (
     variables,
     weight,
 )
-from lsp_server.refactor.rules.rule import Allowed, Edges, Name, Own, Rule, RuleSet, has_same_sides
+from lsp_server.refactor.rules.rule import Allowed, Edges, Name, Own, Rule, RuleSet, Values, has_same_sides
 from lsp_server.refactor.rules.values import seen_of
 
 _MOST_INSERTIONS = 2
@@ -246,7 +246,7 @@ def _inserting(learned: Learned, one: Insertion, before: Syntax) -> Learned:
     if len(rule.pattern) > 1:
         first = one.change.before[0]
         match = next((each for each in matches(rule.pattern, before) if each.nodes[0] is first), None)
-        rule = attrs.evolve(rule, receivers=receivers_of(match))
+        rule = attrs.evolve(rule, values=attrs.evolve(rule.values, receivers=receivers_of(match)))
     return attrs.evolve(learned, rule=rule, sort="insertion", after=one.change.after)
 
 
@@ -291,10 +291,9 @@ def _learn_sides(
         spreads=spread_value(change) is not None,
         unread=tuple(name for name in names.binds if _count(name, change.after) == 1),
         is_syntax=not is_code and is_syntax_alone(sides.pattern, sides.template),
-        receivers=frozenset() if is_code else receivers_of(match) | receiver_types(match, before),
+        values=Values() if is_code else Values(seen_of(match), receivers_of(match) | receiver_types(match, before)),
         in_annotation=not is_code and in_annotation(change.before[0]),
         position=None if is_code else position_of_example(change.before[0], change.after),
-        seen=() if is_code else seen_of(match),
         edges=attrs.evolve(rule.edges, ending=changed_ending(change.before, before, change.after, after)),
         owner=owner_of(rule, change.before, change.after, after),
     )
@@ -335,7 +334,7 @@ def _wide_rule(change: Change, before: Syntax, after: Syntax, path: str) -> Rule
         wide=f"only {found.words} is as in the example",
         path=path,
         position=position_of_modifier(found.before) or role_in_tests(found.before, before),
-        values=_names_in(match_at(found.sides.pattern[0], found.before)),
+        values=Values(names=_names_in(match_at(found.sides.pattern[0], found.before))),
     )
 
 

@@ -14,7 +14,7 @@ from lsp_server.refactor.learn.insertions import united, with_sides
 from lsp_server.refactor.learn.wide import home_of
 from lsp_server.refactor.rules.matching import match_at
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Limit, Pattern, Rest, items, texts_of
-from lsp_server.refactor.rules.rule import Need, Rule, Seen
+from lsp_server.refactor.rules.rule import Need, Rule, Seen, Values
 from lsp_server.refactor.rules.values import joined, seen_of
 
 _EQUAL = re.compile(r"(assert_?)?(are_?|is_?)?(not_?)?((deep|strict)_?)*(equals?|same|eq)", re.IGNORECASE)
@@ -45,12 +45,12 @@ def put(learned: list[Learned], new: Learned) -> None:
         position = old.rule.position if old.rule.position == new.rule.position else None
         is_equal = old.rule.pattern == new.rule.pattern and old.rule.template == new.rule.template
         if is_equal and _limits(old.rule) == _limits(new.rule):
+            one, other = old.rule.values, new.rule.values
             rule = attrs.evolve(
                 _both(old.rule, new.rule),
                 uses=uses,
-                receivers=old.rule.receivers | new.rule.receivers,
                 position=position,
-                seen=joined(old.rule.seen, new.rule.seen),
+                values=Values(joined(one.seen, other.seen), one.receivers | other.receivers),
             )
             examples = old.examples + new.examples
             learned[index] = attrs.evolve(old, rule=rule, nodes=(*old.nodes, *new.nodes), examples=examples)
@@ -70,9 +70,8 @@ def put(learned: list[Learned], new: Learned) -> None:
                 needs=old.rule.needs if old.rule.needs == new.rule.needs else _joined_needs(old.rule, new.rule),
                 uses=uses,
                 is_syntax=False,  # a second example says that more is meant
-                receivers=frozenset(),
                 position=position,
-                seen=_seen_in(nodes, sides.pattern),
+                values=Values(_seen_in(nodes, sides.pattern)),
                 home=home_of(attrs.evolve(old.rule, pattern=sides.pattern, template=sides.template), new.rule),
                 in_annotation=old.rule.in_annotation and new.rule.in_annotation,
                 inserts=with_sides(old.rule.inserts, sides.template),

@@ -147,7 +147,8 @@ def sure_and_wide(rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], tuple[Rule, 
         if any(has_same_sides(one, other) for other in (*sure, *wide)):
             continue
         alike = [other for other in rules if has_same_sides(one, other)]
-        if is_sound(one) or (len(alike) > 1 and (not one.values or len({other.values for other in alike}) > 1)):
+        names = {other.values.names for other in alike}
+        if is_sound(one) or (len(alike) > 1 and (not one.values.names or len(names) > 1)):
             home = None if is_sound(one) else home_of(one, *alike)
             is_near = len(alike) == 1 and "var" in changed_words(one)[0]
             sure.append(attrs.evolve(one, wide="", home=home, is_syntax=is_near, position=None))

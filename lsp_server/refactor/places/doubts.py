@@ -150,9 +150,10 @@ def doubt_of(
     if name := other_generic(rule, match, own):
         return f"`{name}` is a type parameter of another declaration"
     is_short = _has_short_name(rule)
-    is_other = bool(rule.receivers) and not receivers_of(match) <= rule.receivers
+    receivers = rule.values.receivers
+    is_other = bool(receivers) and not receivers_of(match) <= receivers
     types = receiver_types(match, syntax) if is_other else frozenset[str]()
-    is_other = is_other and not (types and types <= rule.receivers)
+    is_other = is_other and not (types and types <= receivers)
     if is_other and (is_short or _is_other_member(rule)):
         return "its receiver is another one than in the example, and may have another type"
     gone, come, _ = changed_words(rule)

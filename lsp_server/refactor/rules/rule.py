@@ -49,6 +49,19 @@ class Seen:
     pairs: tuple[tuple[str, str], ...] = ()
 
 
+@attrs.frozen
+class Values:
+    """What the variables of a pattern were in the examples.
+
+    `seen` are those that vary, and `receivers` what the receivers among them are called, each with the types that the
+    file writes for them. `names` are those of the widest form that are a name alone.
+    """
+
+    seen: tuple[Seen, ...] = ()
+    receivers: frozenset[str] = frozenset()
+    names: tuple[str, ...] = ()
+
+
 ImportSort = Literal["", "statement", "relative", "removal", "package"]
 """What a rule of imports alone does, see import_rules.py. In another folder "relative" means another module, and
 "package" is the form of imports of packages."""
@@ -225,12 +238,11 @@ class Rule:
     place, see surroundings.py. `uses` says how the example uses what changed, and so must a
     place; it is empty where that does not matter. `spreads` says that it only takes more out of a value, and `unread`
     are those names it binds that it does not use itself.
-    `is_syntax` says that no name tells what is meant, and `receivers` what the varying receivers of the examples are
-    called and `position` where the code is (None: anywhere), `seen` what its variables are.
+    `is_syntax` says that no name tells what is meant, and `position` where the code is (None: anywhere).
     `in_annotation` says that Python may not evaluate the example.
-    `wide` says why all places are doubtful, see wide.py. `path` is the example's, and `values` are the names that the
-    widest form has for its variables there. `home` is the folder that two examples share, if they made a rule so wide
-    that nothing else says what is meant; None if it is sure everywhere. `imports` says what a rule of imports does, ""
+    `wide` says why all places are doubtful, see wide.py. `path` is the example's. `home` is the folder that two
+    examples share, if they made a rule so wide that nothing else says
+    what is meant; None if it is sure everywhere. `imports` says what a rule of imports does, ""
     for others. `rename` is the declaration whose name it changes, and then the places are its uses. `inserts` are the
     statements that it adds, if it only does that.
     """
@@ -248,13 +260,11 @@ class Rule:
     unread: tuple[str, ...] = ()
     allowed: Allowed = Allowed()
     is_syntax: bool = False
-    receivers: frozenset[str] = frozenset()
     position: str | None = None
-    seen: tuple[Seen, ...] = ()
+    values: Values = Values()
     in_annotation: bool = False
     wide: str = ""
     path: str = ""
-    values: tuple[str, ...] = ()
     home: str | None = None
     imports: ImportSort = ""
     rename: Rename | None = None
