@@ -51,7 +51,17 @@ from lsp_server.refactor.rules.pattern import (
     variables,
     weight,
 )
-from lsp_server.refactor.rules.rule import Allowed, Edges, Name, Own, Rule, RuleSet, Values, has_same_sides
+from lsp_server.refactor.rules.rule import (
+    Allowed,
+    Edges,
+    Name,
+    Own,
+    Rule,
+    RuleSet,
+    Surroundings,
+    Values,
+    has_same_sides,
+)
 from lsp_server.refactor.rules.values import seen_of
 
 _MOST_INSERTIONS = 2
@@ -240,7 +250,7 @@ def _inserting(learned: Learned, one: Insertion, before: Syntax) -> Learned:
         learned.rule,
         inserts=one.inserts,
         edges=attrs.evolve(learned.rule.edges, indent=one.indent),
-        needs=one.needs,
+        around=attrs.evolve(learned.rule.around, needs=one.needs),
         is_syntax=learned.rule.is_syntax or one.is_syntax,
     )
     if len(rule.pattern) > 1:
@@ -277,26 +287,27 @@ def _learn_sides(
     brought = names_brought(change.after, sides, after)
     rule = rule_of(sides, change.before, change.after, before, after, free_names(change.before, sides, scopes))
     match = match_at(rule.pattern[0], change.before[0]) if len(rule.pattern) == 1 else None
-    names = attrs.evolve(
-        rule.new_names,
-        assumed=() if is_code else tuple(assumed_names(change, sides, brought, after)),
-        follows=_follows(rule, before),
-    )
     rule = attrs.evolve(
         rule,
         path=path,
-        new_names=names,
+        new_names=attrs.evolve(rule.new_names, follows=_follows(rule, before)),
         allowed=_allowed(rule, match, scopes) if match is not None else Allowed(),
-        uses=uses_of(change.before, change.after, sides.pattern),
+        around=attrs.evolve(rule.around, uses=uses_of(change.before, change.after, sides.pattern)),
         spreads=spread_value(change) is not None,
-        unread=tuple(name for name in names.binds if _count(name, change.after) == 1),
-        is_syntax=not is_code and is_syntax_alone(sides.pattern, sides.template),
-        values=Values() if is_code else Values(seen_of(match), receivers_of(match) | receiver_types(match, before)),
-        in_annotation=not is_code and in_annotation(change.before[0]),
-        position=None if is_code else position_of_example(change.before[0], change.after),
+        unread=tuple(name for name in rule.new_names.binds if _count(name, change.after) == 1),
         edges=attrs.evolve(rule.edges, ending=changed_ending(change.before, before, change.after, after)),
         owner=owner_of(rule, change.before, change.after, after),
     )
+    if not is_code:
+        old, assumed = change.before[0], tuple(assumed_names(change, sides, brought, after))
+        position = position_of_example(old, change.after)
+        rule = attrs.evolve(
+            rule,
+            is_syntax=is_syntax_alone(sides.pattern, sides.template),
+            values=Values(seen_of(match), receivers_of(match) | receiver_types(match, before)),
+            new_names=attrs.evolve(rule.new_names, assumed=assumed),
+            around=attrs.evolve(rule.around, position=position, in_annotation=in_annotation(old)),
+        )
     unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _may_be_elsewhere(leaf, before))
     wide = _wide_rule(change, before, after, path) if has_widest else None
     return Learned(rule, sort_of(change, scopes), change.before if match is not None else (), unknown, wide)
@@ -328,12 +339,13 @@ def _wide_rule(change: Change, before: Syntax, after: Syntax, path: str) -> Rule
         return None
     names = free_names((found.before,), found.sides, Scopes(before, imports_of(before)))
     wide = rule_of(found.sides, (found.before,), (found.after,), before, after, names)
+    uses = uses_of((found.before,), (found.after,), found.sides.pattern)
+    position = position_of_modifier(found.before) or role_in_tests(found.before, before)
     return attrs.evolve(
         wide,
-        uses=uses_of((found.before,), (found.after,), found.sides.pattern),
+        around=attrs.evolve(wide.around, uses=uses, position=position),
         wide=f"only {found.words} is as in the example",
         path=path,
-        position=position_of_modifier(found.before) or role_in_tests(found.before, before),
         values=Values(names=_names_in(match_at(found.sides.pattern[0], found.before))),
     )
 
@@ -363,7 +375,7 @@ def rule_of(
             root_level(old),
         ),
         _repeats(old, new, sides, after),
-        needs=needs_of(old, new, before.language.id),
+        around=Surroundings(needs_of(old, new, before.language.id)),
     )
 
 

@@ -14,7 +14,7 @@ from lsp_server.refactor.learn.insertions import united, with_sides
 from lsp_server.refactor.learn.wide import home_of
 from lsp_server.refactor.rules.matching import match_at
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Limit, Pattern, Rest, items, texts_of
-from lsp_server.refactor.rules.rule import Need, Rule, Seen, Values
+from lsp_server.refactor.rules.rule import Rule, Seen, Values
 from lsp_server.refactor.rules.values import joined, seen_of
 
 _EQUAL = re.compile(r"(assert_?)?(are_?|is_?)?(not_?)?((deep|strict)_?)*(equals?|same|eq)", re.IGNORECASE)
@@ -41,15 +41,12 @@ class Learned:
 def put(learned: list[Learned], new: Learned) -> None:
     """Widen the first rule that has a common pattern with the new one, or add the new one."""
     for index, old in enumerate(learned):
-        uses = old.rule.uses | new.rule.uses if old.rule.uses and new.rule.uses else frozenset[str]()
-        position = old.rule.position if old.rule.position == new.rule.position else None
         is_equal = old.rule.pattern == new.rule.pattern and old.rule.template == new.rule.template
         if is_equal and _limits(old.rule) == _limits(new.rule):
             one, other = old.rule.values, new.rule.values
             rule = attrs.evolve(
                 _both(old.rule, new.rule),
-                uses=uses,
-                position=position,
+                around=old.rule.around.joined(new.rule.around),
                 values=Values(joined(one.seen, other.seen), one.receivers | other.receivers),
             )
             examples = old.examples + new.examples
@@ -60,6 +57,7 @@ def put(learned: list[Learned], new: Learned) -> None:
             constants = set(texts_of(sides.pattern))
             nodes = (*old.nodes, *new.nodes) if old.nodes and new.nodes else ()
             names = tuple(name for name in old.rule.names if name.text in constants)
+            home = home_of(sides, (old.rule.path, new.rule.path))
             rule = attrs.evolve(
                 _both(old.rule, new.rule),
                 pattern=sides.pattern,
@@ -67,13 +65,9 @@ def put(learned: list[Learned], new: Learned) -> None:
                 names=names,
                 repeats=old.rule.repeats or new.rule.repeats,
                 new_names=old.rule.new_names.joined(new.rule.new_names),
-                needs=old.rule.needs if old.rule.needs == new.rule.needs else _joined_needs(old.rule, new.rule),
-                uses=uses,
                 is_syntax=False,  # a second example says that more is meant
-                position=position,
+                around=old.rule.around.widened(new.rule.around, home),
                 values=Values(_seen_in(nodes, sides.pattern)),
-                home=home_of(attrs.evolve(old.rule, pattern=sides.pattern, template=sides.template), new.rule),
-                in_annotation=old.rule.in_annotation and new.rule.in_annotation,
                 inserts=with_sides(old.rule.inserts, sides.template),
             )
             learned[index] = Learned(rule, old.sort, nodes, wide=old.wide, examples=old.examples + new.examples)
@@ -151,10 +145,3 @@ def _seen_in(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> tuple[Seen, .
 
 def _limits(rule: Rule) -> list[Limit | None]:
     return [item.limit for item in items(rule.pattern) if isinstance(item, Rest)]
-
-
-def _joined_needs(old: Rule, new: Rule) -> tuple[Need, ...]:
-    """Return what two examples ask of the function around a place. Where their functions differ, any will do."""
-    others = {need.word: need for need in new.needs}
-    both = [(need, others[need.word]) for need in old.needs if need.word in others]
-    return tuple(one if one == other else Need(one.word, None, one.values) for one, other in both)

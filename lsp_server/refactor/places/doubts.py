@@ -169,7 +169,8 @@ def doubt_of(
     elsewhere = _elsewhere(rule, match, scopes) if own is None and not rule.is_syntax else ""
     if rule.language == "python" and _is_evaluated_union(rule, match.nodes[0]):
         return "it is evaluated here, where not all versions know `|` of types"
-    is_method = is_short and rule.position != "an attribute" and bool(receivers_of(match) or _is_method(match.nodes[0]))
+    is_attribute = rule.around.position == "an attribute"
+    is_method = is_short and not is_attribute and bool(receivers_of(match) or _is_method(match.nodes[0]))
     if other := elsewhere or other_value(rule, match, has_short_name=is_method):
         return other
     if has_errors and len(match.bounds) > 1 and _is_broken(match.nodes[0]):
@@ -181,7 +182,7 @@ def _other_file(rule: Rule, node: Node, path: str) -> str:
     """Return why a place may mean something else in a file that has no example; "" if its path does not say so."""
     if rule.path and (vendored := _OTHERS.intersection(path.split("/")) - {*rule.path.split("/")}):
         return f"`{min(vendored)}` has code of others"
-    if rule.home is not None and not _is_within(path, rule.home):
+    if rule.around.home is not None and not _is_within(path, rule.around.home):
         return "it is in another folder than the examples, and only its syntax is as in them"
     if rule.imports == "relative" and not _is_beside(path, rule.path):
         return "a relative import means another module in another folder"
@@ -224,7 +225,7 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
     if _is_of_alias(rule) and scopes.binding("Result", match.nodes[0]) == UNKNOWN:
         return "`Result` is the one of all files here, and another in the example's"
     is_value = isinstance(rule.template[0] if len(rule.template) == 1 else None, Hole) and is_call(match.nodes[0])
-    is_compared = rule.uses == {COMPARED} and rule.language in _COMPARE_ALL
+    is_compared = rule.around.uses == {COMPARED} and rule.language in _COMPARE_ALL
     if is_value and not is_compared and not has_called(rule, match):
         return "what uses the value is another code than in the example"
     if len(rule.pattern) == len(rule.template) == 1 and _is_modified_type(rule.pattern[0], rule.template[0]):
@@ -305,7 +306,7 @@ def _is_modified_type(pattern: Pattern, template: Pattern) -> bool:
 def _is_evaluated_union(rule: Rule, node: Node) -> bool:
     """Return whether an edit of types makes a union with `|` outside of an annotation."""
     old, new = (set(texts_of(side)) for side in (rule.pattern, rule.template))
-    return "|" in new - old and rule.in_annotation and not in_annotation(node)
+    return "|" in new - old and rule.around.in_annotation and not in_annotation(node)
 
 
 def _is_keyword(text: str) -> bool:

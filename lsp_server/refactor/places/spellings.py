@@ -60,7 +60,7 @@ def is_sound(rule: Rule) -> bool:
         return not come.isdisjoint(_OR_NONE)
     if rule.language == "python" and "except" in stays:
         return (gone, come) == (set(), {"as"})
-    if {*gone, *come} == {traits_of(rule.language).access} and (come or rule.position is None):
+    if {*gone, *come} == {traits_of(rule.language).access} and (come or rule.around.position is None):
         return _MEMBER.search(getattr(rule.pattern[0], "kind", "")) is not None
     if is_nullable(rule) or _form(rule) in _FORMS or is_null_macro(rule.language, "".join(gone), "".join(come)):
         return True
@@ -135,7 +135,7 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     node = match.nodes[0]
     if reason := _other_default(rule, node) or _other_member(rule, node) or _other_super(rule, node):
         return reason
-    if rule.in_annotation and _has_arguments(rule, match.nodes[0]):
+    if rule.around.in_annotation and _has_arguments(rule, match.nodes[0]):
         return "it has arguments of its own here"
     if rule.language == "go" and isinstance(rule.pattern[0], Leaf) and _is_key(match.nodes[0]):
         return "it is the name of a field here"

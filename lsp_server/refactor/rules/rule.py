@@ -210,6 +210,36 @@ class Allowed:
 
 
 @attrs.frozen
+class Surroundings:
+    """What is around an example, and is asked of a place too.
+
+    `needs` says what the edit asks of the function, see surroundings.py. `uses` says how the example uses what changed;
+    it is empty where that does not matter. `position` says where the code is (None: anywhere), see positions.py, and
+    `in_annotation` that Python may not evaluate it. `home` is the folder that two examples share, if they made a rule
+    so wide that nothing else says what is meant; None if it is sure everywhere.
+    """
+
+    needs: tuple[Need, ...] = ()
+    uses: frozenset[str] = frozenset()
+    position: str | None = None
+    in_annotation: bool = False
+    home: str | None = None
+
+    def joined(self, other: "Surroundings") -> "Surroundings":
+        """Return what is around the first of two examples of one pattern, used and placed as both are."""
+        uses = self.uses | other.uses if self.uses and other.uses else frozenset[str]()
+        return attrs.evolve(self, uses=uses, position=self.position if self.position == other.position else None)
+
+    def widened(self, other: "Surroundings", home: str | None) -> "Surroundings":
+        """Return what is around two examples whose patterns differ. Where their functions do, any will do."""
+        others = {need.word: need for need in other.needs}
+        both = [(need, others[need.word]) for need in self.needs if need.word in others]
+        needs = tuple(one if one == each else Need(one.word, None, one.values) for one, each in both)
+        in_annotation = self.in_annotation and other.in_annotation
+        return attrs.evolve(self.joined(other), needs=needs, in_annotation=in_annotation, home=home)
+
+
+@attrs.frozen
 class Owner:
     """The type around an example, by its name, and what the edit takes from it; see owners.py.
 
@@ -233,18 +263,12 @@ class Owner:
 class Rule:
     """An edit of trees: each place that fits `pattern` becomes `template`.
 
-    Both are runs of sibling nodes, nearly always of one. `repeats` says that the pattern fits the template again, so
-    that places which have the edit already must be found. `needs` says what the edit asks of the function around a
-    place, see surroundings.py. `uses` says how the example uses what changed, and so must a
-    place; it is empty where that does not matter. `spreads` says that it only takes more out of a value, and `unread`
-    are those names it binds that it does not use itself.
-    `is_syntax` says that no name tells what is meant, and `position` where the code is (None: anywhere).
-    `in_annotation` says that Python may not evaluate the example.
-    `wide` says why all places are doubtful, see wide.py. `path` is the example's. `home` is the folder that two
-    examples share, if they made a rule so wide that nothing else says
-    what is meant; None if it is sure everywhere. `imports` says what a rule of imports does, ""
-    for others. `rename` is the declaration whose name it changes, and then the places are its uses. `inserts` are the
-    statements that it adds, if it only does that.
+    Both are runs of sibling nodes, nearly always of one. `names` are the free ones of the pattern. `repeats` says that
+    the pattern fits the template again, so that places which have the edit already must be found. `spreads` says that
+    it only takes more out of a value, and `unread` are those names it binds that it does not use itself. `is_syntax`
+    says that no name tells what is meant, and `wide` why all places are doubtful, see wide.py. `path` is the example's.
+    `imports` says what a rule of imports does, "" for others. `rename` is the declaration whose name it changes, and
+    then the places are its uses. `inserts` are the statements that it adds, if it only does that.
     """
 
     language: str
@@ -254,18 +278,14 @@ class Rule:
     new_names: NewNames = NewNames()
     edges: Edges = Edges()
     repeats: bool = False
-    needs: tuple[Need, ...] = ()
-    uses: frozenset[str] = frozenset()
+    around: Surroundings = Surroundings()
     spreads: bool = False
     unread: tuple[str, ...] = ()
     allowed: Allowed = Allowed()
     is_syntax: bool = False
-    position: str | None = None
     values: Values = Values()
-    in_annotation: bool = False
     wide: str = ""
     path: str = ""
-    home: str | None = None
     imports: ImportSort = ""
     rename: Rename | None = None
     inserts: Inserts | None = None
