@@ -30,7 +30,7 @@ from lsp_server.refactor.places.spellings import unsound
 from lsp_server.refactor.places.surroundings import function_around, other_use, unmet
 from lsp_server.refactor.rules.matching import Bound, Match, match_at, matches
 from lsp_server.refactor.rules.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, as_pattern, items, names_in
-from lsp_server.refactor.rules.rule import Name, Rule
+from lsp_server.refactor.rules.rule import Name, Rule, Spread
 from lsp_server.refactor.rules.values import lost
 
 _REQUIRE = re.compile(rb"= require\(['\"]")
@@ -95,8 +95,8 @@ def is_kept_import(rule: Rule, match: Match) -> bool:
 
     An example that changes its import has an edit of imports, which goes along.
     """
-    is_of_code = rule.rename is None and not rule.imports and any(name.binding == "import" for name in rule.names)
-    return is_of_code and any(map(is_import, match.nodes[0].ancestors()))
+    is_imported = any(name.binding == "import" for name in rule.names)
+    return is_imported and any(map(is_import, match.nodes[0].ancestors()))
 
 
 def _another_thing(name: Name, here: Binding, scopes: Scopes) -> str | None:
@@ -355,11 +355,11 @@ def _is_in_variable(match: Match, bound: Bound) -> bool:
 
 def _taken_target(rule: Rule, node: Node, scopes: Scopes) -> str | None:
     """Return a reason if a name that a place would bind besides is in use there, or would be read by nothing."""
-    if not rule.spreads:
+    if not isinstance(rule.task, Spread):
         return None
     function = function_around(node)
     around = function if function is not None else next(reversed([*node.ancestors()]), node)
-    for name in rule.unread:
+    for name in rule.task.unread:
         if name != "_" and any(_is_used(rule, leaf, scopes, around) for leaf in around.leaves() if leaf.text == name):
             return f"`{name}`, which the edit binds, is in use here"
         if name != "_" and function is not None and traits_of(rule.language).must_read:
@@ -385,7 +385,7 @@ def _is_other_place(rule: Rule, leaf: Node) -> bool:
 
 def _import_in_use(rule: Rule, node: Node, scopes: Scopes) -> str | None:
     """Return why a place of a rule of imports must not be edited, as a phrase."""
-    if rule.imports == "removal":
+    if rule.task == "removal":
         *_, root = node.ancestors()
         bound = {leaf.text for leaf in node.leaves() if is_name(leaf)}
         used = sorted(bound & used_names(root, scopes))

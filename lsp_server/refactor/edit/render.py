@@ -49,13 +49,13 @@ class File:
 
 def render(place: Place, file: File, output: Output) -> None:
     """Write the text of a place. Raises LeftOut, and then the output must be dropped."""
-    if place.rule.inserts is None:
-        _Rendering(place, file, output).write()
+    rendering, inserts = _Rendering(place, file, output), place.rule.task
+    if not isinstance(inserts, Inserts):
+        rendering.write()
         return
-    rendering = _Rendering(place, file, output)
-    at, added = position_of(place.rule.inserts, place.match), _added(place, place.rule.inserts, file)
+    at, added = position_of(inserts, place.match), _added(place, inserts, file)
     rendering.keep(place.match.start, at)
-    output.text(with_line_ends(place.rule.inserts, place.match, added, file.syntax))
+    output.text(with_line_ends(inserts, place.match, added, file.syntax))
     rendering.keep(at, place.match.end)
 
 
@@ -77,6 +77,7 @@ class _Rendering:
     def __init__(self, place: Place, file: File, output: Output) -> None:
         self._place, self._file, self._output = place, file, output
         self._match, self._rule = place.match, place.rule
+        self._is_insertion = isinstance(place.rule.task, Inserts)
         self._layout = place.layout
         self._base = output.indent
         self._brackets: list[str] = []
@@ -304,7 +305,7 @@ class _Rendering:
             room = next((item for item in (other, one) if isinstance(item, Rest)), None)
             if room is not None and not (isinstance(one, Leaf) and not one.named and one.text not in _ENDS):
                 return room.separator
-        if "," in gaps[0] and (opens or closes) and self._rule.inserts is None and right not in self._layout.tuple_ends:
+        if "," in gaps[0] and (opens or closes) and not self._is_insertion and right not in self._layout.tuple_ends:
             return ""
         return gaps[0]
 

@@ -35,7 +35,7 @@ from lsp_server.refactor.places.uses import of_module, uses_in
 from lsp_server.refactor.rules.candidates import in_macros, may_have_places, near_places, other_syntax, patterns_of
 from lsp_server.refactor.rules.matching import Bound, Match
 from lsp_server.refactor.rules.pattern import Branch, Leaf, literals
-from lsp_server.refactor.rules.rule import Rule, RuleSet
+from lsp_server.refactor.rules.rule import Rename, Rule, RuleSet
 
 
 def fits_language(rule: Rule, language: Language) -> bool:
@@ -79,9 +79,10 @@ def rewrite(
 class _Rewriting:
     def __init__(self, rules: RuleSet, fitting: Sequence[Rule], source: Source, path: str, syntax: Syntax) -> None:
         self._path = path
-        self._rules, self._fitting = rules, [rule for rule in fitting if rule.rename is None]
+        self._rules, self._fitting = rules, [rule for rule in fitting if not isinstance(rule.task, Rename)]
         self._source, self._syntax = source, syntax
-        self._renames = [each for one in fitting if one.rename is not None for each in (one, *of_module(one, syntax))]
+        renames = [rule for rule in fitting if isinstance(rule.task, Rename)]
+        self._renames = [each for one in renames for each in (one, *of_module(one, syntax))]
         self._scopes = Scopes(syntax, imports_of(syntax))
         self._digest = digest_of(source.text)
         self._imports = rules.imports.seen_from(next((one.path for one in fitting if one.path), ""), path)
@@ -211,9 +212,7 @@ class _Rewriting:
         plain = self._source.data.replace(b"\r\n", b"\n") if self._renames else b""
         digest = hashlib.sha256(plain).hexdigest()
         for rule in self._renames:
-            for use in uses_in(
-                rule, self._syntax, rule.rename is not None and rule.rename.digest == digest, self._path
-            ):
+            for use in uses_in(rule, self._syntax, digest, self._path):
                 leaf, old, name = use.leaf, rule.pattern[0], rule.template[0]
                 assert isinstance(old, Leaf)
                 assert isinstance(name, Leaf)
@@ -274,7 +273,8 @@ class _Rewriting:
 
     def _edits(self, places: Sequence[Place]) -> list[ByteEdit]:
         """Return the edits of places. A place that cannot be rendered is left out, and places inside of it are not."""
-        gone = [place for place in places if place.rule.rename is not None and place.rule.rename.gone is not None]
+        tasks = [(place, place.rule.task) for place in places]
+        gone = [place for place, task in tasks if isinstance(task, Rename) and task.gone is not None]
         places = [place for place in places if place not in gone]
         inner: dict[int, list[Place]] = {}
         tops: list[Place] = []

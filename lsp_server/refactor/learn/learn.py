@@ -7,13 +7,7 @@ import attrs
 
 from lsp_server.languages.language import Language
 from lsp_server.refactor.change.difference import Change, Difference, difference
-from lsp_server.refactor.change.free_names import (
-    free_names,
-    is_type_name,
-    is_used_as_thing,
-    names_brought,
-    new_names,
-)
+from lsp_server.refactor.change.free_names import free_names, is_type_name, is_used_as_thing, names_brought, new_names
 from lsp_server.refactor.change.generalise import Sides, generalise, is_other_literal, is_prose
 from lsp_server.refactor.change.import_roots import root_rule_of_code
 from lsp_server.refactor.change.overrides import override_rules
@@ -58,6 +52,7 @@ from lsp_server.refactor.rules.rule import (
     Own,
     Rule,
     RuleSet,
+    Spread,
     Surroundings,
     Values,
     has_same_sides,
@@ -248,7 +243,7 @@ def _inserting(learned: Learned, one: Insertion, before: Syntax) -> Learned:
     """Return the rule of an insertion: it adds lines, and leaves what is beside them as it is."""
     rule = attrs.evolve(
         learned.rule,
-        inserts=one.inserts,
+        task=one.inserts,
         edges=attrs.evolve(learned.rule.edges, indent=one.indent),
         around=attrs.evolve(learned.rule.around, needs=one.needs),
         is_syntax=learned.rule.is_syntax or one.is_syntax,
@@ -287,14 +282,14 @@ def _learn_sides(
     brought = names_brought(change.after, sides, after)
     rule = rule_of(sides, change.before, change.after, before, after, free_names(change.before, sides, scopes))
     match = match_at(rule.pattern[0], change.before[0]) if len(rule.pattern) == 1 else None
+    unread = tuple(name for name in rule.new_names.binds if _count(name, change.after) == 1)
     rule = attrs.evolve(
         rule,
         path=path,
         new_names=attrs.evolve(rule.new_names, follows=_follows(rule, before)),
         allowed=_allowed(rule, match, scopes) if match is not None else Allowed(),
         around=attrs.evolve(rule.around, uses=uses_of(change.before, change.after, sides.pattern)),
-        spreads=spread_value(change) is not None,
-        unread=tuple(name for name in rule.new_names.binds if _count(name, change.after) == 1),
+        task=Spread(unread) if spread_value(change) is not None else "",
         edges=attrs.evolve(rule.edges, ending=changed_ending(change.before, before, change.after, after)),
         owner=owner_of(rule, change.before, change.after, after),
     )
@@ -364,9 +359,9 @@ def rule_of(
         before.language.id,
         sides.pattern,
         sides.template,
-        names,
-        new_names(new, sides, before, after),
-        Edges(
+        names=names,
+        new_names=new_names(new, sides, before, after),
+        edges=Edges(
             after.line_indent(new[0].start) if new else "",
             indent_unit(after, after.language),
             before.tail(old[-1]) if old else "",
@@ -374,7 +369,7 @@ def rule_of(
             root_level(new),
             root_level(old),
         ),
-        _repeats(old, new, sides, after),
+        repeats=_repeats(old, new, sides, after),
         around=Surroundings(needs_of(old, new, before.language.id)),
     )
 

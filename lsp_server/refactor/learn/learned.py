@@ -41,36 +41,31 @@ class Learned:
 def put(learned: list[Learned], new: Learned) -> None:
     """Widen the first rule that has a common pattern with the new one, or add the new one."""
     for index, old in enumerate(learned):
-        is_equal = old.rule.pattern == new.rule.pattern and old.rule.template == new.rule.template
-        if is_equal and _limits(old.rule) == _limits(new.rule):
-            one, other = old.rule.values, new.rule.values
-            rule = attrs.evolve(
-                _both(old.rule, new.rule),
-                around=old.rule.around.joined(new.rule.around),
-                values=Values(joined(one.seen, other.seen), one.receivers | other.receivers),
-            )
-            examples = old.examples + new.examples
+        one, other, examples = old.rule, new.rule, old.examples + new.examples
+        is_equal = one.pattern == other.pattern and one.template == other.template
+        if is_equal and _limits(one) == _limits(other):
+            receivers = one.values.receivers | other.values.receivers
+            values = Values(joined(one.values.seen, other.values.seen), receivers)
+            rule = attrs.evolve(_both(one, other), around=one.around.joined(other.around), values=values)
             learned[index] = attrs.evolve(old, rule=rule, nodes=(*old.nodes, *new.nodes), examples=examples)
             return
-        sides = united(old.rule, new.rule)
+        sides = united(one, other)
         if sides is not None:
             constants = set(texts_of(sides.pattern))
             nodes = (*old.nodes, *new.nodes) if old.nodes and new.nodes else ()
-            names = tuple(name for name in old.rule.names if name.text in constants)
-            home = home_of(sides, (old.rule.path, new.rule.path))
             rule = attrs.evolve(
-                _both(old.rule, new.rule),
+                _both(one, other),
                 pattern=sides.pattern,
                 template=sides.template,
-                names=names,
-                repeats=old.rule.repeats or new.rule.repeats,
-                new_names=old.rule.new_names.joined(new.rule.new_names),
+                task=with_sides(one.task, sides.template),
+                names=tuple(name for name in one.names if name.text in constants),
+                new_names=one.new_names.joined(other.new_names),
+                repeats=one.repeats or other.repeats,
+                around=one.around.widened(other.around, home_of(sides, (one.path, other.path))),
                 is_syntax=False,  # a second example says that more is meant
-                around=old.rule.around.widened(new.rule.around, home),
                 values=Values(_seen_in(nodes, sides.pattern)),
-                inserts=with_sides(old.rule.inserts, sides.template),
             )
-            learned[index] = Learned(rule, old.sort, nodes, wide=old.wide, examples=old.examples + new.examples)
+            learned[index] = Learned(rule, old.sort, nodes, wide=old.wide, examples=examples)
             return
     learned.append(new)
 
@@ -80,7 +75,7 @@ def swapped(rule: Rule) -> list[Rule]:
 
     `Equal(t, $X, false)` says what `Equal(t, false, $X)` does.
     """
-    is_one = len(rule.pattern) == 1 and not rule.repeats and rule.rename is None
+    is_one = len(rule.pattern) == 1 and not rule.repeats
     found = _swapped(rule.pattern[0], rule.language) if is_one else None
     return [attrs.evolve(rule, pattern=(found,))] if found is not None and (found,) != rule.template else []
 

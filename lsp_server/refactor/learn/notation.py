@@ -41,7 +41,7 @@ from lsp_server.refactor.rules.pattern import (
     variables,
     weight,
 )
-from lsp_server.refactor.rules.rule import Rule, RuleSet, has_same_sides
+from lsp_server.refactor.rules.rule import Rename, Rule, RuleSet, has_same_sides
 
 _VARIABLE = re.compile(r"(\$\$?)([A-Z][A-Z0-9_]*)")
 _MOST_SHOWN = 300
@@ -165,7 +165,7 @@ def code(patterns: Sequence[Pattern]) -> str:
 
 def described(rule: Rule) -> str:
     """Return a rule as one line: what becomes what."""
-    head = "import of " if rule.rename is not None and rule.rename.gone is not None else ""
+    head = "import of " if isinstance(rule.task, Rename) and rule.task.gone is not None else ""
     return f"{head}{_shortened(code(rule.pattern))} → {_shortened(code(rule.template)) or 'nothing'}"
 
 

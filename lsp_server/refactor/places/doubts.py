@@ -184,9 +184,9 @@ def _other_file(rule: Rule, node: Node, path: str) -> str:
         return f"`{min(vendored)}` has code of others"
     if rule.around.home is not None and not _is_within(path, rule.around.home):
         return "it is in another folder than the examples, and only its syntax is as in them"
-    if rule.imports == "relative" and not _is_beside(path, rule.path):
+    if rule.task == "relative" and not _is_beside(path, rule.path):
         return "a relative import means another module in another folder"
-    if rule.imports == "package" and is_relative_import(node, rule.language):
+    if rule.task == "package" and is_relative_import(node, rule.language):
         return "a module of these files may export other things than a package"
     return ""
 
@@ -305,8 +305,7 @@ def _is_modified_type(pattern: Pattern, template: Pattern) -> bool:
 
 def _is_evaluated_union(rule: Rule, node: Node) -> bool:
     """Return whether an edit of types makes a union with `|` outside of an annotation."""
-    old, new = (set(texts_of(side)) for side in (rule.pattern, rule.template))
-    return "|" in new - old and rule.around.in_annotation and not in_annotation(node)
+    return "|" in changed_words(rule)[1] and rule.around.in_annotation and not in_annotation(node)
 
 
 def _is_keyword(text: str) -> bool:

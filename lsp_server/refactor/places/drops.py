@@ -76,7 +76,7 @@ def with_followers(rules: Sequence[Rule]) -> tuple[Rule, ...]:
 def _beside(rule: Rule, others: Sequence[Rule]) -> Rule:
     bound = {name for one in others for name in one.new_names.binds}
     allowed = attrs.evolve(rule.allowed, followers=_followers(rule, others))
-    return attrs.evolve(rule, allowed=allowed, new_names=rule.new_names.bound_by(bound))
+    return attrs.evolve(rule, allowed=allowed, new_names=rule.new_names.with_bound(bound))
 
 
 def _followers(rule: Rule, others: Sequence[Rule]) -> tuple[Pattern, ...]:

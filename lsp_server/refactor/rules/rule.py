@@ -133,6 +133,21 @@ class Inserts:
 
 
 @attrs.frozen
+class Spread:
+    """That an edit only takes more out of a value: `x = f()` becomes `x, y = f()`.
+
+    `unread` are the names that it binds and does not use itself.
+    """
+
+    unread: tuple[str, ...] = ()
+
+
+Task = ImportSort | Rename | Inserts | Spread
+"""What sort of edit it is: of imports alone, another name of a declaration, lines that are added, or a value of which
+more is taken; "" for all others."""
+
+
+@attrs.frozen
 class NewNames:
     """The names that only the template has, and the imports that go along with them.
 
@@ -152,15 +167,12 @@ class NewNames:
     follows: tuple[tuple[Import, Import], ...] = ()
 
     def joined(self, other: "NewNames") -> "NewNames":
-        """Return those of the first of two examples, without what the other one does not have."""
-        known, unbound = (
-            tuple(name for name in mine if name in others)
-            for mine, others in ((self.known, other.known), (self.unbound, other.unbound))
-        )
-        return attrs.evolve(self, known=known, unbound=unbound)
+        """Return those of the first of two examples, without what the file of the other one makes otherwise."""
+        known = tuple(name for name in self.known if name in other.known)
+        return attrs.evolve(self, known=known, unbound=tuple(name for name in self.unbound if name in other.unbound))
 
-    def bound_by(self, others: Collection[str]) -> "NewNames":
-        """Return those names, of which other rules of the examples bind some."""
+    def with_bound(self, others: Collection[str]) -> "NewNames":
+        """Return them where other rules of the examples bind the names `others`: those are beside, and nothing else."""
         known, unbound = (tuple(name for name in mine if name not in others) for mine in (self.known, self.unbound))
         beside = tuple(name for name in (*self.known, *self.unbound) if name in others)
         return attrs.evolve(self, known=known, unbound=unbound, beside=beside)
@@ -205,7 +217,7 @@ class Allowed:
     followers: tuple[Pattern, ...] = ()
 
     def joined(self, other: "Allowed") -> "Allowed":
-        """Return what one of two examples does, but for what the second one hides."""
+        """Return what one of two examples does; what is hidden is that of the first."""
         return attrs.evolve(self, jumps=self.jumps | other.jumps, drops=self.drops or other.drops)
 
 
@@ -264,31 +276,25 @@ class Rule:
     """An edit of trees: each place that fits `pattern` becomes `template`.
 
     Both are runs of sibling nodes, nearly always of one. `names` are the free ones of the pattern. `repeats` says that
-    the pattern fits the template again, so that places which have the edit already must be found. `spreads` says that
-    it only takes more out of a value, and `unread` are those names it binds that it does not use itself. `is_syntax`
-    says that no name tells what is meant, and `wide` why all places are doubtful, see wide.py. `path` is the example's.
-    `imports` says what a rule of imports does, "" for others. `rename` is the declaration whose name it changes, and
-    then the places are its uses. `inserts` are the statements that it adds, if it only does that.
+    the pattern fits the template again, so that places which have the edit already must be found. `is_syntax` says that
+    no name tells what is meant, and `wide` why all places are doubtful, see wide.py. `path` is the example's. The
+    places of a Rename are the uses of a declaration, and its sides are the two names.
     """
 
     language: str
     pattern: tuple[Pattern, ...]
     template: tuple[Pattern, ...]
+    task: Task = ""
     names: tuple[Name, ...] = ()
     new_names: NewNames = NewNames()
     edges: Edges = Edges()
     repeats: bool = False
     around: Surroundings = Surroundings()
-    spreads: bool = False
-    unread: tuple[str, ...] = ()
     allowed: Allowed = Allowed()
     is_syntax: bool = False
     values: Values = Values()
     wide: str = ""
     path: str = ""
-    imports: ImportSort = ""
-    rename: Rename | None = None
-    inserts: Inserts | None = None
     owner: Owner = Owner()
 
     @property
