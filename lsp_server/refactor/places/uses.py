@@ -131,7 +131,7 @@ def _uses_in_module(rule: Rule, rename: Rename, names: Names) -> list[Use]:
 
 
 def _is_imported_from(rule: Rule, owner: str, path: str) -> bool:
-    """Return whether the import of an example, whose origin is `owner`, is of a file of Python or a script."""
+    """Return whether an import from `owner` in the example names a file of Python, JavaScript or TypeScript."""
     module, _, name = owner.rpartition(".")
     if name != rule.words[0] or not rule.path:
         return False

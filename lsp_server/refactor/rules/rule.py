@@ -275,10 +275,10 @@ class Owner:
 class Rule:
     """An edit of trees: each place that fits `pattern` becomes `template`.
 
-    Both are runs of sibling nodes, nearly always of one. `names` are the free ones of the pattern. `repeats` says that
-    the pattern fits the template again, so that places which have the edit already must be found. `is_syntax` says that
-    no name tells what is meant, and `wide` why all places are doubtful, see wide.py. `path` is the example's. The
-    places of a Rename are the uses of a declaration, and its sides are the two names.
+    Both are runs of sibling nodes, nearly always of one; those of a Rename are the two names, and its places are the
+    uses of the declaration. `names` are the free ones of the pattern. `repeats` says that the pattern fits the template
+    again, so that places which have the edit already must be found. `is_syntax` says that no name tells what is meant,
+    and `wide` why all places are doubtful, see wide.py. `path` is the example's.
     """
 
     language: str
@@ -290,12 +290,12 @@ class Rule:
     edges: Edges = Edges()
     repeats: bool = False
     around: Surroundings = Surroundings()
+    owner: Owner = Owner()
+    values: Values = Values()
     allowed: Allowed = Allowed()
     is_syntax: bool = False
-    values: Values = Values()
     wide: str = ""
     path: str = ""
-    owner: Owner = Owner()
 
     @property
     def words(self) -> tuple[str, str]:
