@@ -28,10 +28,10 @@ from lsp_server.refactor.code.grammar import (
 )
 from lsp_server.refactor.code.node import Node, same
 from lsp_server.refactor.code.syntax import Syntax
-from lsp_server.refactor.places.doubts import changed_words, is_syntax_alone
+from lsp_server.refactor.places.doubts import is_syntax_alone
 from lsp_server.refactor.places.spellings import DEFAULTED, is_null_macro, is_sound
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, Tail, items, texts_of, variables
-from lsp_server.refactor.rules.rule import Rule, has_same_sides
+from lsp_server.refactor.rules.rule import Rule, changed_words, has_same_sides
 
 _RAISE = re.compile(r"^(raise|throw)_(statement|expression)$")
 _OPTIONAL = re.compile(r"(?:\w+\.)?Optional\[(.+)\]|(?:\w+\.)?Union\[(.+),None\]|(.+)\|None")

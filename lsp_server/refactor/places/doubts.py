@@ -41,7 +41,7 @@ from lsp_server.refactor.places.receivers import has_called, receiver_types, rec
 from lsp_server.refactor.places.surroundings import COMPARED, function_around
 from lsp_server.refactor.rules.matching import Match
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, names_in, texts_of
-from lsp_server.refactor.rules.rule import Rule
+from lsp_server.refactor.rules.rule import Rule, changed_words
 from lsp_server.refactor.rules.values import other_value
 
 _ENOUGH = 2
@@ -260,13 +260,12 @@ def _called(patterns: Sequence[Pattern]) -> Iterator[str]:
 
 def _is_of_alias(rule: Rule) -> bool:
     """Return whether an edit changes how many arguments the `Result` of Rust has: then it is an alias."""
-    sides = [side[0] for side in (rule.pattern, rule.template) if len(side) == 1]
     counts = [
         sum(isinstance(one, Rest) or getattr(one, "named", True) for one in side.children[-1].children)
-        for side in sides
-        if isinstance(side, Branch) and side.kind == "generic_type" and isinstance(side.children[-1], Branch)
+        for side in rule.branches
+        if side.kind == "generic_type" and isinstance(side.children[-1], Branch)
     ]
-    heads = {getattr(side.children[0], "text", "") for side in sides if isinstance(side, Branch)}
+    heads = {getattr(side.children[0], "text", "") for side in rule.branches}
     return rule.language == "rust" and heads == {"Result"} and len(counts) == 2 and counts[0] != counts[1]
 
 
@@ -320,8 +319,7 @@ def _is_optional(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> boo
 
 def _is_other_member(rule: Rule) -> bool:
     """Return whether a method becomes a field, or a field a method: that says more of the class than a name."""
-    sides = [side[0] for side in (rule.pattern, rule.template) if len(side) == 1]
-    branches = [side for side in sides if isinstance(side, Branch)]
+    branches = rule.branches
     return len(branches) == 2 and is_call(branches[0]) != is_call(branches[1]) and any(map(is_access, branches))
 
 
@@ -329,12 +327,6 @@ def _is_method(node: Node) -> bool:
     """Return whether a call is of a method."""
     callee = callee_of(node) if is_call(node) else None
     return receiver_of(node) is not None or (callee is not None and receiver_of(callee) is not None)
-
-
-def changed_words(rule: Rule) -> tuple[set[str], set[str], set[str]]:
-    """Return the tokens that an edit takes away, those that it brings, and those that stay."""
-    old, new = (set(texts_of(side)) for side in (rule.pattern, rule.template))
-    return old - new, new - old, old & new
 
 
 def _tokens(patterns: Sequence[Pattern]) -> str:

@@ -8,8 +8,8 @@ from lsp_server.refactor.code.declarations import bases_of, class_around, class_
 from lsp_server.refactor.code.grammar import SELF, is_access, is_name, receiver_of
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax
-from lsp_server.refactor.rules.pattern import Branch, Leaf, items, texts_of
-from lsp_server.refactor.rules.rule import Owner, Rule
+from lsp_server.refactor.rules.pattern import Branch, Leaf, items
+from lsp_server.refactor.rules.rule import Owner, Rule, changed_words
 
 _SELF = SELF | {"$this"}
 _CLASS_ITSELF = frozenset({"Self", "self", "static", "cls"})
@@ -68,9 +68,8 @@ def _spaces(node: Node) -> Iterator[str]:
 
 def other_self(rule: Rule, node: Node) -> str | None:
     """Return a reason if `Self`, or the like, which the edit brings for a type, is no such type at a place."""
-    old, new = (set(texts_of(side)) for side in (rule.pattern, rule.template))
-    owner = rule.owner.name
-    if not owner or owner not in old - new or not (new - old) & _CLASS_ITSELF:
+    owner, (gone, come, _) = rule.owner.name, changed_words(rule)
+    if not owner or owner not in gone or not come & _CLASS_ITSELF:
         return None
     around = class_around(node)
     body = around.child("body") if around is not None else None
@@ -88,8 +87,7 @@ def other_owner(rule: Rule, node: Node, syntax: Syntax) -> str:
     here = _trait_of(node) if known.trait is not None else ""
     if known.trait is not None and {*here.split(", ")}.isdisjoint(known.trait.split(", ")):
         return f"it is a method of `{here}` here" if here else "it is no method of a trait here"
-    words = set(texts_of(rule.template))
-    words -= set(texts_of(rule.pattern)) | known.spaces
+    words = changed_words(rule)[1] - known.spaces
     if inside := next((name for name in _spaces(node) if name in words), ""):
         return f"it is inside of `{inside}` here, which the edit names"
     unknown = next((name for name in rule.new_names.assumed if not names_of(syntax).declared(name)), "")

@@ -20,11 +20,10 @@ from lsp_server.refactor.code.declarations import (
 from lsp_server.refactor.code.grammar import SELF, is_access, is_call, is_string_content
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.traits import traits_of
-from lsp_server.refactor.places.doubts import changed_words
 from lsp_server.refactor.places.surroundings import function_around
 from lsp_server.refactor.rules.matching import Match
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, items, texts_of, variables
-from lsp_server.refactor.rules.rule import Rule
+from lsp_server.refactor.rules.rule import Rule, changed_words
 
 _SUPER = ("python", "super(W0self)", "super()")
 _FORMS = frozenset({_SUPER, ("php", "isset(W0)?W0:W1", "W0??W1")})
@@ -117,8 +116,7 @@ def _is_of_receiver(rule: Rule) -> bool:
 
     `self.client` is one, and a class that stays (`Store::` becomes `Store::get()->`); a module says less.
     """
-    sides = [side[0] for side in (rule.pattern, rule.template) if len(side) == 1]
-    branches = [side.children for side in sides if isinstance(side, Branch) and len(side.children) > 2]
+    branches = [side.children for side in rule.branches if len(side.children) > 2]
     ends = {tuple(getattr(one, "name", "") for one in children[2:]) for children in branches}
     if len(branches) < 2 or len(ends) > 1 or variables(branches[0][:1]):
         return False

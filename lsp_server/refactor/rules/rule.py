@@ -7,7 +7,7 @@ from typing import Literal
 import attrs
 
 from lsp_server.refactor.code.imports import Import, ImportEdit
-from lsp_server.refactor.rules.pattern import Branch, Leaf, Pattern
+from lsp_server.refactor.rules.pattern import Branch, Leaf, Pattern, texts_of
 
 
 @attrs.frozen
@@ -305,6 +305,11 @@ class Rule:
         assert isinstance(new, Leaf)
         return old.text, new.text
 
+    @property
+    def branches(self) -> list[Branch]:
+        """The sides that are one node with others inside."""
+        return [side[0] for side in (self.pattern, self.template) if len(side) == 1 and isinstance(side[0], Branch)]
+
 
 @attrs.frozen
 class Own:
@@ -334,6 +339,12 @@ class RuleSet:
     def all(self) -> tuple[Rule, ...]:
         """All rules, those that come before others first."""
         return (*self.rules, *self.wide)
+
+
+def changed_words(rule: Rule) -> tuple[set[str], set[str], set[str]]:
+    """Return the tokens that an edit takes away, those that it brings, and those that stay."""
+    old, new = (set(texts_of(side)) for side in (rule.pattern, rule.template))
+    return old - new, new - old, old & new
 
 
 def has_same_sides(one: Rule, other: Rule) -> bool:

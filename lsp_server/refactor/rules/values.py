@@ -174,8 +174,7 @@ def _sort(node: Node) -> str:
 @functools.cache
 def _wrapped(rule: Rule) -> frozenset[str]:
     """Return the arguments that an edit puts something around, in a call that stays: `f($X)` becomes `f({a: $X})`."""
-    sides = [side[0] for side in (rule.pattern, rule.template) if len(side) == 1]
-    calls = [side for side in sides if isinstance(side, Branch) and is_call(side)]
+    calls = [side for side in rule.branches if is_call(side)]
     if len(calls) != 2 or calls[0].children[0] != calls[1].children[0]:
         return frozenset()
     old, new = (dict(_depths(call, 0)) for call in calls)
