@@ -15,7 +15,7 @@ from lsp_server.refactor.code.syntax import parse
 from lsp_server.refactor.edit.file_edit import counted
 from lsp_server.refactor.edit.rewrite import fits_language, may_fit
 from lsp_server.refactor.rules.pattern import Item, Leaf, items, literals, texts_of
-from lsp_server.refactor.rules.rule import Rule, RuleSet
+from lsp_server.refactor.rules.rule import Rename, Rule, RuleSet
 from lsp_server.refactor.search import Target
 
 _LEAST_OF_ARGUMENT = 2
@@ -71,7 +71,7 @@ def alike(rules: Sequence[RuleSet], texts: Iterable[tuple[str, str]], seconds: f
             continue
         macros.update(_macros(syntax.root) if of_macros else ())
         for number, rule, leaves in here:
-            code = _code(syntax.root, has_imports=rule.imports == "statement")
+            code = _code(syntax.root, has_imports=rule.task == "statement")
             counts[number] += _count(leaves, code, _is_declaration(rule), _is_same_call(rule))
     for count, (_, leaves) in zip(counts, wanted, strict=True):
         if count:
@@ -106,7 +106,9 @@ def _macros(root: Node) -> Iterator[str]:
 def _searched(rules: RuleSet) -> list[Rule]:
     """Return the rules whose old code is looked for: another local of a name that a local had is none of them."""
     return [
-        rule for rule in rules.rules if rule.rename is None or not (rule.rename.sort == "local" or rule.rename.gone)
+        rule
+        for rule in rules.rules
+        if not (isinstance(rule.task, Rename) and (rule.task.sort == "local" or rule.task.gone is not None))
     ]
 
 

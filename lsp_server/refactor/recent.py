@@ -27,7 +27,7 @@ from lsp_server.refactor.learn.wide import sure_and_wide
 from lsp_server.refactor.pending import Places, by_place
 from lsp_server.refactor.places.doubts import SURE
 from lsp_server.refactor.rules.pattern import names_in
-from lsp_server.refactor.rules.rule import Own, Rule, RuleSet, has_same_sides
+from lsp_server.refactor.rules.rule import Inserts, Own, Rename, Rule, RuleSet, has_same_sides
 from lsp_server.refactor.search import Found, Target
 
 _MAX_RULES = 2
@@ -52,22 +52,22 @@ class RecentRules:
     @property
     def is_rename(self) -> bool:
         """Whether the edit gave declarations other names: the places are their uses."""
-        return any(rule.rename is not None for rule in self.rules.rules)
+        return any(isinstance(rule.task, Rename) for rule in self.rules.rules)
 
     @property
     def may_go_on(self) -> bool:
         """Whether its last word is hardly known to be whole: a new name, or one that nothing in the file binds."""
-        return self.is_rename or any(rule.unbound for rule in self.rules.rules)
+        return self.is_rename or any(rule.new_names.unbound for rule in self.rules.rules)
 
     @property
     def only_adds(self) -> bool:
         """Whether the edit only added statements beside others, as all writing does."""
-        return all(rule.inserts is not None for rule in self.rules.rules)
+        return all(isinstance(rule.task, Inserts) for rule in self.rules.rules)
 
     @property
     def is_of_file(self) -> bool:
         """Whether no other file can have a place."""
-        return all(rule.rename is not None and rule.rename.is_of_file for rule in self.rules.rules)
+        return all(isinstance(rule.task, Rename) and rule.task.is_of_file for rule in self.rules.rules)
 
 
 @attrs.frozen

@@ -50,8 +50,8 @@ def with_rivals(rules: Sequence[RuleSet], targets: Sequence[Target], seconds: fl
         here = [
             rule
             for rule in wanted
-            if rule.rename is not None
-            and rule.rename.sort != SORT
+            if isinstance(rule.task, Rename)
+            and rule.task.sort != SORT
             and fits_language(rule, language)
             and rule.words[0] in text
         ]
@@ -74,45 +74,45 @@ def with_rivals(rules: Sequence[RuleSet], targets: Sequence[Target], seconds: fl
 
 
 def _is_wanted(rule: Rule) -> bool:
-    return rule.rename is not None and not rule.rename.is_found and not rule.rename.is_of_file
+    return isinstance(rule.task, Rename) and not rule.task.is_found and not rule.task.is_of_file
 
 
 def _of_crate(rule: Rule, targets: Sequence[Target]) -> Rule:
     """Return a rule that renames a global of Rust with the crate that it is of."""
-    rename = rule.rename
-    if rename is None or rename.sort != "global" or rule.language != "rust":
+    rename = rule.task
+    if not isinstance(rename, Rename) or rename.sort != "global" or rule.language != "rust":
         return rule
     example = next((one for one in targets if is_same_file(one.path, rule.path)), None)
     if example is None:
         return rule
     declared = Declared(rule.language, example.path, rule.words[0]).located(example.folder)
-    return attrs.evolve(rule, rename=attrs.evolve(rename, owner=declared.package))
+    return attrs.evolve(rule, task=attrs.evolve(rename, owner=declared.package))
 
 
 def _settled(rule: Rule, declared: Sequence[Declaration], crates: Collection[str]) -> Rule:
     """Return a rule that knows the kin and the rivals of its declaration, or the crates that others declare."""
-    rename = rule.rename
-    assert rename is not None
+    rename = rule.task
+    assert isinstance(rename, Rename)
     if rename.sort == SORT:
-        return attrs.evolve(rule, rename=attrs.evolve(rename, rivals=tuple(sorted(crates))))
+        return attrs.evolve(rule, task=attrs.evolve(rename, rivals=tuple(sorted(crates))))
     if rename.sort != "member":
         # An import says which file a name is of, and a fixture of a nearer file hides that of a farther one.
         is_apart = traits_of(rule.language).names_all or rename.sort == "fixture"
         others = [one for one in declared if one.sort == "global" and not is_prototype(one)]
         return attrs.evolve(
-            rule, rename=attrs.evolve(rename, rivals=("another file",) if others and not is_apart else ())
+            rule, task=attrs.evolve(rename, rivals=("another file",) if others and not is_apart else ())
         )
     members = [one for one in declared if one.sort == "member"]
     if traits_of(rule.language).fields_apart:
         members = [one for one in members if one.is_function == rename.is_function]
     if traits_of(rule.language).bare_fields and not rename.is_function:
         hidden = tuple(sorted({one.owner for one in members} - rename.family))  # a field hides that of a base
-        return attrs.evolve(rule, rename=attrs.evolve(rename, rivals=hidden))
+        return attrs.evolve(rule, task=attrs.evolve(rename, rivals=hidden))
     family, size = _joined(rename, rename.family, members), 0
     while len(family) > size:
         size, family = len(family), _joined(rename, family, members)
     rivals = tuple(sorted({one.owner for one in members if not one.bases & family} - family))
-    return attrs.evolve(rule, rename=attrs.evolve(rename, family=family, rivals=rivals))
+    return attrs.evolve(rule, task=attrs.evolve(rename, family=family, rivals=rivals))
 
 
 def _joined(rename: Rename, family: frozenset[str], members: Sequence[Declaration]) -> frozenset[str]:

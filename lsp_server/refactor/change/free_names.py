@@ -28,7 +28,7 @@ from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.rules.pattern import Leaf, Pattern, items, names_in, texts_of
-from lsp_server.refactor.rules.rule import Name
+from lsp_server.refactor.rules.rule import Name, NewNames
 
 _NEVER_BOUND = SELF | {"super"}
 _BEFORE_MEMBER = (".", "::")
@@ -115,6 +115,17 @@ def is_type_name(leaf: Node) -> bool:
     return is_class or parent.kind in ("annotation", "marker_annotation", "named_type")
 
 
+def new_names(nodes: Sequence[Node], sides: Sides, before: Syntax, after: Syntax) -> NewNames:
+    """Return the names that only the template has, which was made of `nodes`, and the imports that they need."""
+    brought = names_brought(nodes, sides, after)
+    return NewNames(
+        tuple(name for name, _, is_bound in brought if is_bound),
+        tuple(name for name, _, is_bound in brought if not is_bound),
+        _bound(nodes, sides, after),
+        needed=_needed(sides, before, after),
+    )
+
+
 def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[tuple[str, Node, bool]]:
     """Return the free names that only the template has, each with a leaf of `nodes` and whether its file binds it.
 
@@ -131,7 +142,7 @@ def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[tu
     return list(found.values())
 
 
-def imports_needed(sides: Sides, before: Syntax, after: Syntax) -> tuple[Import, ...]:
+def _needed(sides: Sides, before: Syntax, after: Syntax) -> tuple[Import, ...]:
     """Return the imports at the top of a file, before and after its edit, of names which only the template has.
 
     They are those of languages in which an import of one file means the same in another.
@@ -142,7 +153,7 @@ def imports_needed(sides: Sides, before: Syntax, after: Syntax) -> tuple[Import,
     return tuple(one.what for one in parts if is_known and one.what in imports_of(before).all)
 
 
-def names_bound(nodes: Sequence[Node], sides: Sides, after: Syntax) -> tuple[str, ...]:
+def _bound(nodes: Sequence[Node], sides: Sides, after: Syntax) -> tuple[str, ...]:
     """Return the names that only the template has, and that the edit itself binds."""
     leaves = _new_leaves(nodes, sides)
     return tuple(sorted({leaf.text for leaf in leaves if declares(leaf, after.root, after.language.id)}))

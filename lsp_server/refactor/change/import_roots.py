@@ -53,7 +53,7 @@ def root_rule(old: Node, new: Node, language: str, path: str) -> Rule | None:
     if others != wanted or (language != "rust" and not _is_of_ee(first, old)):
         return None
     pattern, template = (Leaf(first.kind, text, named=True) for text in sides)
-    return Rule(language, (pattern,), (template,), path=path, rename=Rename(SORT, "", 0))
+    return Rule(language, (pattern,), (template,), Rename(SORT, "", 0), path=path)
 
 
 def root_rule_of_code(old: Node, new: Node, language: str, path: str) -> Rule | None:
@@ -66,7 +66,7 @@ def root_rule_of_code(old: Node, new: Node, language: str, path: str) -> Rule | 
         return None
     first = pairs[0][0]
     pattern, template = (Leaf(first.kind, text, named=True) for text in _MOVED)
-    rule = Rule(language, (pattern,), (template,), path=path, rename=Rename(SORT, "", 0))
+    rule = Rule(language, (pattern,), (template,), Rename(SORT, "", 0), path=path)
     return rule if _is_of_ee(first, old) else None
 
 

@@ -6,7 +6,7 @@ from lsp_server.refactor.change.difference import Change
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Tail
-from lsp_server.refactor.rules.rule import Rule
+from lsp_server.refactor.rules.rule import Edges, Rule
 
 _VIRTUAL, _OVERRIDE = Leaf("virtual", "virtual", named=False), Leaf("override", "override", named=False, gap=" ")
 _HEADER = Tail("WT", " ", " ")
@@ -29,8 +29,8 @@ def override_rules(change: Change, language: str, path: str) -> tuple[Rule, ...]
         last = [_BODY] if kind == "function_definition" else []
         sides: list[tuple[Pattern, ...]] = [(_VIRTUAL, _HEADER, *last), (_HEADER, _OVERRIDE, *last)]
         pattern, template = ((Branch(kind, side),) for side in sides)
-        tail = "" if last else ";"
-        rules.append(Rule(language, pattern, template, tail=tail, template_tail=tail, path=path, wide=_WIDE))
+        edges = Edges() if last else Edges(tail=";", template_tail=";")
+        rules.append(Rule(language, pattern, template, edges=edges, path=path, wide=_WIDE))
     return tuple(rules)
 
 

@@ -30,7 +30,7 @@ from lsp_server.refactor.places.spellings import unsound
 from lsp_server.refactor.places.surroundings import function_around, other_use, unmet
 from lsp_server.refactor.rules.matching import Bound, Match, match_at, matches
 from lsp_server.refactor.rules.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, as_pattern, items, names_in
-from lsp_server.refactor.rules.rule import Name, Rule
+from lsp_server.refactor.rules.rule import Name, Rule, Spread
 from lsp_server.refactor.rules.values import lost
 
 _REQUIRE = re.compile(rb"= require\(['\"]")
@@ -56,7 +56,7 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         or _imported_receiver(place.match, scopes)
         or _taken_name(rule, node, scopes, imports.added)
         or _other_class(rule, node, scopes)
-        or _missing_name(rule, node, scopes)
+        or _missing_name(rule.new_names.known, node, scopes)
         or _argument_twice(place)
         or _more_arguments(place)
         or _super_as_value(place)
@@ -65,8 +65,8 @@ def why_not(place: Place, scopes: Scopes, imports: ImportEdit, is_own: bool) -> 
         or _captured(place, scopes)
         or _between_tags(place)
         or _taken_target(rule, node, scopes)
-        or unmet(rule.needs, node_beside(rule, place.match), rule.language)
-        or other_use(rule.uses, node)
+        or unmet(rule.around.needs, node_beside(rule, place.match), rule.language)
+        or other_use(rule.around.uses, node)
         or _in_quotes(rule, node)
         or _needed(place)
         or unsound(rule, place.match, scopes)
@@ -95,8 +95,8 @@ def is_kept_import(rule: Rule, match: Match) -> bool:
 
     An example that changes its import has an edit of imports, which goes along.
     """
-    is_of_code = rule.rename is None and not rule.imports and any(name.binding == "import" for name in rule.names)
-    return is_of_code and any(map(is_import, match.nodes[0].ancestors()))
+    is_imported = any(name.binding == "import" for name in rule.names)
+    return is_imported and any(map(is_import, match.nodes[0].ancestors()))
 
 
 def _another_thing(name: Name, here: Binding, scopes: Scopes) -> str | None:
@@ -132,7 +132,7 @@ def _imported_receiver(match: Match, scopes: Scopes) -> str | None:
 def _taken_name(rule: Rule, node: Node, scopes: Scopes, added: Sequence[Import]) -> str | None:
     """Return a reason if a name that the edit imports is something else at the place."""
     new = names_in(rule.template)
-    for one in rule.needed:
+    for one in rule.new_names.needed:
         here = scopes.binding(one.bound, node)
         if here.kind in ("parameter", "local"):
             return f"`{one.bound}`, which the edit uses, is something else here"
@@ -148,7 +148,7 @@ def _taken_name(rule: Rule, node: Node, scopes: Scopes, added: Sequence[Import])
 
 def _other_class(rule: Rule, node: Node, scopes: Scopes) -> str | None:
     """Return a reason if a class of the example's package is another one at a place."""
-    for old, new in rule.follows:
+    for old, new in rule.new_names.follows:
         here = scopes.binding(new.bound, node)
         if here.kind == "import" and here.source != new.source:
             return f"`{new.bound}`, which the edit uses, is another import here"
@@ -160,15 +160,15 @@ def _other_class(rule: Rule, node: Node, scopes: Scopes) -> str | None:
 
 def unbound_beside(place: Place, places: Sequence[Place], scopes: Scopes) -> str | None:
     """Return a name that a place's edit uses, and that no other place around it binds; None if all are bound."""
-    names = [name for name in place.rule.bound_beside if scopes.binding(name, place.match.nodes[0]) == UNKNOWN]
+    names = [name for name in place.rule.new_names.beside if scopes.binding(name, place.match.nodes[0]) == UNKNOWN]
     around = (one for one in places if one.match.start <= place.match.start and place.match.end <= one.match.end)
-    known = {name for one in around if one is not place for name in one.rule.binds} if names else set[str]()
+    known = {name for one in around if one is not place for name in one.rule.new_names.binds} if names else set[str]()
     return next((name for name in names if name not in known), None)
 
 
-def _missing_name(rule: Rule, node: Node, scopes: Scopes) -> str | None:
+def _missing_name(names: Sequence[str], node: Node, scopes: Scopes) -> str | None:
     """Return a reason if the edit uses a name that something binds in the example, and nothing at the place."""
-    for name in rule.brings:
+    for name in names:
         if scopes.binding(name, node) == UNKNOWN and not scopes.imports_everything():
             return f"`{name}`, which the edit uses, is not known here"
     return None
@@ -242,9 +242,9 @@ def _captured(place: Place, scopes: Scopes) -> str | None:
     for bound in place.match.bounds:
         if isinstance(bound.item, Hole | Rest):
             for leaf in (leaf for node in bound.nodes for leaf in node.leaves()):
-                if leaf.text not in place.rule.binds:
+                if leaf.text not in place.rule.new_names.binds:
                     continue
-                if leaf.text in place.rule.hides and scopes.binding(leaf.text, leaf).kind == "global":
+                if leaf.text in place.rule.allowed.hides and scopes.binding(leaf.text, leaf).kind == "global":
                     continue
                 if not names_all or leaf.text in BROUGHT or scopes.binding(leaf.text, leaf) != UNKNOWN:
                     return f"`{leaf.text}`, which the edit binds, is used here"
@@ -316,11 +316,11 @@ def _needed(place: Place) -> str | None:
     return f"the {parent.kind.replace('_', ' ')} around it needs it"
 
 
-def hidden_names(rule: Rule, match: Match, scopes: Scopes) -> frozenset[str]:
-    """Return the globals of an example's file that its code uses, and that are something else after the edit."""
+def hidden_names(bound: Sequence[str], match: Match, scopes: Scopes) -> frozenset[str]:
+    """Return the globals of an example's file that its code uses, and that its edit binds to something else."""
     inside = (bound.nodes for bound in match.bounds if isinstance(bound.item, Hole | Rest))
     used = {leaf.text: leaf for nodes in inside for node in nodes for leaf in node.leaves() if is_name(leaf)}
-    return frozenset(name for name in rule.binds if name in used and scopes.binding(name, used[name]).kind == "global")
+    return frozenset(name for name in bound if name in used and scopes.binding(name, used[name]).kind == "global")
 
 
 def done_spans(rule: Rule, syntax: Syntax, own: Collection[tuple[int, int]]) -> "Done":
@@ -355,11 +355,11 @@ def _is_in_variable(match: Match, bound: Bound) -> bool:
 
 def _taken_target(rule: Rule, node: Node, scopes: Scopes) -> str | None:
     """Return a reason if a name that a place would bind besides is in use there, or would be read by nothing."""
-    if not rule.spreads:
+    if not isinstance(rule.task, Spread):
         return None
     function = function_around(node)
     around = function if function is not None else next(reversed([*node.ancestors()]), node)
-    for name in rule.unread:
+    for name in rule.task.unread:
         if name != "_" and any(_is_used(rule, leaf, scopes, around) for leaf in around.leaves() if leaf.text == name):
             return f"`{name}`, which the edit binds, is in use here"
         if name != "_" and function is not None and traits_of(rule.language).must_read:
@@ -385,7 +385,7 @@ def _is_other_place(rule: Rule, leaf: Node) -> bool:
 
 def _import_in_use(rule: Rule, node: Node, scopes: Scopes) -> str | None:
     """Return why a place of a rule of imports must not be edited, as a phrase."""
-    if rule.imports == "removal":
+    if rule.task == "removal":
         *_, root = node.ancestors()
         bound = {leaf.text for leaf in node.leaves() if is_name(leaf)}
         used = sorted(bound & used_names(root, scopes))

@@ -373,19 +373,19 @@ def _statement_around(node: Node) -> Node | None:
     return next((one for one in node.ancestors() if is_statement(one)), None)
 
 
-def ending_edit(rule: Rule, node: Node, syntax: Syntax) -> ByteEdit | None:
-    """Return the edit that ends the statement around a place as the rule does, with or without its ";".
+def ending_edit(ending: str | None, node: Node, syntax: Syntax) -> ByteEdit | None:
+    """Return the edit that ends the statement around a place as an example does, with or without its ";".
 
-    None if it does so already, or if the next line would go on with the statement.
+    None if it does so already, if the example kept the end, or if the next line would go on with the statement.
     """
-    if rule.ending is None or (statement := _statement_around(node)) is None:
+    if ending is None or (statement := _statement_around(node)) is None:
         return None
     start = max(leaf.end for leaf in statement.leaves())
     end = start + len(syntax.data[start : statement.end].rstrip())
-    if syntax.data[start:end].strip() == rule.ending.encode():
+    if syntax.data[start:end].strip() == ending.encode():
         return None
     line, _, below = syntax.data[end:].partition(b"\n")
     is_last = line.strip()[:1] in (b"", b"}", b"/")
-    if not rule.ending and not (is_last and below.lstrip()[:1].decode("utf-8", "replace") not in GOES_ON):
+    if not ending and not (is_last and below.lstrip()[:1].decode("utf-8", "replace") not in GOES_ON):
         return None
-    return ByteEdit(start, end, rule.ending)
+    return ByteEdit(start, end, ending)

@@ -17,10 +17,10 @@ _PLAIN = 3
 
 def needed_around(rule: Rule, match: Match) -> bool:
     """Return whether what a place becomes needs parentheses that the place has not."""
-    if len(match.nodes) != 1 or rule.level < 0:
+    if len(match.nodes) != 1 or rule.edges.level < 0:
         return False
     node = match.nodes[0]
-    if rule.level < level_of_place(node) and rule.level < rule.pattern_level:
+    if rule.edges.level < min(level_of_place(node), rule.edges.pattern_level):
         return True
     return _begins_body(node) and _begins_with_object(rule.template[0], match)
 

@@ -49,13 +49,13 @@ class File:
 
 def render(place: Place, file: File, output: Output) -> None:
     """Write the text of a place. Raises LeftOut, and then the output must be dropped."""
-    if place.rule.inserts is None:
-        _Rendering(place, file, output).write()
+    rendering, inserts = _Rendering(place, file, output), place.rule.task
+    if not isinstance(inserts, Inserts):
+        rendering.write()
         return
-    rendering = _Rendering(place, file, output)
-    at, added = position_of(place.rule.inserts, place.match), _added(place, place.rule.inserts, file)
+    at, added = position_of(inserts, place.match), _added(place, inserts, file)
     rendering.keep(place.match.start, at)
-    output.text(with_line_ends(place.rule.inserts, place.match, added, file.syntax))
+    output.text(with_line_ends(inserts, place.match, added, file.syntax))
     rendering.keep(at, place.match.end)
 
 
@@ -77,6 +77,7 @@ class _Rendering:
     def __init__(self, place: Place, file: File, output: Output) -> None:
         self._place, self._file, self._output = place, file, output
         self._match, self._rule = place.match, place.rule
+        self._is_insertion = isinstance(place.rule.task, Inserts)
         self._layout = place.layout
         self._base = output.indent
         self._brackets: list[str] = []
@@ -144,8 +145,8 @@ class _Rendering:
         node = bound.nodes[0]
         binds = level(node)
         for inner in self._file.inner.get(id(self._match), ()):
-            if (inner.match.start, inner.match.end) == (bound.start, bound.end) and 0 <= inner.rule.level < binds:
-                binds = inner.rule.level
+            if (inner.match.start, inner.match.end) == (bound.start, bound.end) and 0 <= inner.rule.edges.level < binds:
+                binds = inner.rule.edges.level
         loose = needed_in(hole, node, self._layout.template, index, binds)
         # Without a bracket around it an expression of Python must not go over several lines.
         is_syntax = self._file.syntax.language.indentation_is_syntax
@@ -304,7 +305,7 @@ class _Rendering:
             room = next((item for item in (other, one) if isinstance(item, Rest)), None)
             if room is not None and not (isinstance(one, Leaf) and not one.named and one.text not in _ENDS):
                 return room.separator
-        if "," in gaps[0] and (opens or closes) and self._rule.inserts is None and right not in self._layout.tuple_ends:
+        if "," in gaps[0] and (opens or closes) and not self._is_insertion and right not in self._layout.tuple_ends:
             return ""
         return gaps[0]
 
@@ -317,21 +318,21 @@ class _Rendering:
     def _indented(self, line: str) -> str:
         content = line.lstrip(" \t")
         indent = line[: len(line) - len(content)]
-        rule, unit = self._rule, self._file.unit
-        if not indent.startswith(rule.indent):
+        edges, unit = self._rule.edges, self._file.unit
+        if not indent.startswith(edges.indent):
             return self._base + content
-        deeper = indent[len(rule.indent) :]
-        steps, rest = divmod(len(deeper), len(rule.unit)) if rule.unit else (0, len(deeper))
+        deeper = indent[len(edges.indent) :]
+        steps, rest = divmod(len(deeper), len(edges.unit)) if edges.unit else (0, len(deeper))
         return self._base + (unit * steps + " " * rest) + content
 
     def _tail(self, last: int) -> None:
         """Write what comes after the last token, such as a semicolon. Statements that stay have theirs."""
-        bounds, rule, item = self._match.bounds, self._rule, self._layout.template[last]
+        bounds, edges, item = self._match.bounds, self._rule.edges, self._layout.template[last]
         end = self._before(len(bounds))
-        if rule.tail == rule.template_tail:
+        if edges.tail == edges.template_tail:
             self._output.keep(end, self._match.end)
         elif not isinstance(item, Rest) or item.separator != "\n":
-            self._output.text(rule.template_tail)
+            self._output.text(edges.template_tail)
 
     def _check_comments(self, first: int) -> None:
         """Raise LeftOut if something would be lost that is no token of the pattern: a comment, arguments of a type."""

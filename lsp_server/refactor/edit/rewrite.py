@@ -35,7 +35,7 @@ from lsp_server.refactor.places.uses import of_module, uses_in
 from lsp_server.refactor.rules.candidates import in_macros, may_have_places, near_places, other_syntax, patterns_of
 from lsp_server.refactor.rules.matching import Bound, Match
 from lsp_server.refactor.rules.pattern import Branch, Leaf, literals
-from lsp_server.refactor.rules.rule import Rule, RuleSet
+from lsp_server.refactor.rules.rule import Rename, Rule, RuleSet
 
 
 def fits_language(rule: Rule, language: Language) -> bool:
@@ -79,9 +79,10 @@ def rewrite(
 class _Rewriting:
     def __init__(self, rules: RuleSet, fitting: Sequence[Rule], source: Source, path: str, syntax: Syntax) -> None:
         self._path = path
-        self._rules, self._fitting = rules, [rule for rule in fitting if rule.rename is None]
+        self._rules, self._fitting = rules, [rule for rule in fitting if not isinstance(rule.task, Rename)]
         self._source, self._syntax = source, syntax
-        self._renames = [each for one in fitting if one.rename is not None for each in (one, *of_module(one, syntax))]
+        renames = [rule for rule in fitting if isinstance(rule.task, Rename)]
+        self._renames = [each for one in renames for each in (one, *of_module(one, syntax))]
         self._scopes = Scopes(syntax, imports_of(syntax))
         self._digest = digest_of(source.text)
         self._imports = rules.imports.seen_from(next((one.path for one in fitting if one.path), ""), path)
@@ -115,8 +116,8 @@ class _Rewriting:
         done = [one for one in places if (one.match.start, one.match.end) not in self._left_out]
         if not done:
             return FileEdit(self._path, self._digest, left_out=self._omissions())
-        imports = self._imports.along(pair for place in done for pair in place.rule.follows)
-        needed = {one: place.rule.path for place in done for one in place.rule.needed}
+        imports = self._imports.along(pair for place in done for pair in place.rule.new_names.follows)
+        needed = {one: place.rule.path for place in done for one in place.rule.new_names.needed}
         imports = imports.needing(one.seen_from(example, self._path) for one, example in needed.items())
         after = None
         if imports.added or imports.removed or imports.follows:
@@ -171,7 +172,7 @@ class _Rewriting:
                 {
                     name
                     for place in places
-                    for name in place.rule.unbound
+                    for name in place.rule.new_names.unbound
                     if name not in added and self._scopes.binding(name, place.match.nodes[0]) == UNKNOWN
                 }
             )
@@ -211,9 +212,7 @@ class _Rewriting:
         plain = self._source.data.replace(b"\r\n", b"\n") if self._renames else b""
         digest = hashlib.sha256(plain).hexdigest()
         for rule in self._renames:
-            for use in uses_in(
-                rule, self._syntax, rule.rename is not None and rule.rename.digest == digest, self._path
-            ):
+            for use in uses_in(rule, self._syntax, digest, self._path):
                 leaf, old, name = use.leaf, rule.pattern[0], rule.template[0]
                 assert isinstance(old, Leaf)
                 assert isinstance(name, Leaf)
@@ -274,7 +273,8 @@ class _Rewriting:
 
     def _edits(self, places: Sequence[Place]) -> list[ByteEdit]:
         """Return the edits of places. A place that cannot be rendered is left out, and places inside of it are not."""
-        gone = [place for place in places if place.rule.rename is not None and place.rule.rename.gone is not None]
+        tasks = [(place, place.rule.task) for place in places]
+        gone = [place for place, task in tasks if isinstance(task, Rename) and task.gone is not None]
         places = [place for place in places if place not in gone]
         inner: dict[int, list[Place]] = {}
         tops: list[Place] = []
@@ -291,7 +291,7 @@ class _Rewriting:
         # Another name leaves the lines below as they are: another shape has them changed anyway.
         shapes = [(place.match.start, place.match.end) for place in tops if _has_other_shape(place)]
         edits = realigned(edits, self._syntax, shapes)
-        ends = {end for place in places if (end := ending_edit(place.rule, place.match.nodes[0], self._syntax))}
+        ends = {end for one in places if (end := ending_edit(one.rule.edges.ending, one.match.nodes[0], self._syntax))}
         apart = [end for end in ends if all(end.end < one.start or one.end <= end.start for one in edits)]
         apart += edits_without([place.match.nodes[0] for place in gone], self._syntax, self._source.newline)
         return sorted([*edits, *apart], key=lambda one: (one.start, one.end))
@@ -321,7 +321,7 @@ class _Rewriting:
 
     def _span_of(self, place: Place) -> Span:
         """Return a place with the end of its statement, if the edit changes that."""
-        end = ending_edit(place.rule, place.match.nodes[0], self._syntax)
+        end = ending_edit(place.rule.edges.ending, place.match.nodes[0], self._syntax)
         return self._span(place.match.start, max(place.match.end, end.end if end is not None else 0))
 
     def _omissions(self) -> tuple[Omission, ...]:

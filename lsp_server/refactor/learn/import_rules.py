@@ -39,12 +39,12 @@ def import_rules(before: Syntax, after: Syntax, gone: Collection[str], path: str
         if any(leaf.text in gone for leaf in first.leaves()):
             continue
         if second is None:
-            sure.append(Rule(before.language.id, (_Reader(before, varying=()).read(first),), (), imports="removal"))
+            sure.append(Rule(before.language.id, (_Reader(before, varying=()).read(first),), (), "removal"))
         elif gone_names := _gone(first, second, before, after):
             digest = hashlib.sha256(after.data).hexdigest()
             for what in gone_names:
                 sides = (Leaf("identifier", what.bound, named=True),), (Leaf("identifier", "", named=True),)
-                sure.append(Rule(before.language.id, *sides, rename=Rename("import", digest, 0, gone=what)))
+                sure.append(Rule(before.language.id, *sides, Rename("import", digest, 0, gone=what)))
         else:
             one, wider = _statement_rules(first, second, before, after, path)
             own = root_rule(first, second, before.language.id, path)
@@ -105,7 +105,7 @@ def _statement_rules(old: Node, new: Node, before: Syntax, after: Syntax, path: 
         for is_inside in (False, True) if varying and old.kind == "import_from_statement" else (False,):
             pattern = _Reader(before, varying=varying, in_parentheses=is_inside).read(old)
             template = _Reader(after, varying=varied, in_parentheses=is_inside).read(new)
-            found.append(Rule(language, (pattern,), (template,), imports=sort, wide=wide))
+            found.append(Rule(language, (pattern,), (template,), sort, wide=wide))
         return found
 
     if not is_whole:

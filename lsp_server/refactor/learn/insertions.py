@@ -19,7 +19,7 @@ from lsp_server.refactor.code.traits import Traits, traits_of
 from lsp_server.refactor.places.surroundings import needs_of
 from lsp_server.refactor.rules.matching import match_at
 from lsp_server.refactor.rules.pattern import ENOUGH, Branch, Pattern, Rest, variables, weight
-from lsp_server.refactor.rules.rule import Inserts, Need, Rule
+from lsp_server.refactor.rules.rule import Inserts, Need, Rule, Task
 
 _MOST = 4
 """The statements that an example may add in one place."""
@@ -75,7 +75,7 @@ def united(first: Rule, second: Rule) -> Sides | None:
 
     A callee of the statement beside them may differ only if the statements that are added have it.
     """
-    old, new = first.inserts, second.inserts
+    old, new = (rule.task if isinstance(rule.task, Inserts) else None for rule in (first, second))
     if old is None or new is None or old.side != new.side or len(old.statements) != len(new.statements):
         return unify(first, second) if old is new else None
     if old.side == "first":
@@ -87,10 +87,10 @@ def united(first: Rule, second: Rule) -> Sides | None:
     return Sides(sides.pattern, _joined(old.side == "before", sides.pattern, sides.template))
 
 
-def with_sides(inserts: Inserts | None, template: Sequence[Pattern]) -> Inserts | None:
-    """Return the statements of an edit as they are in a template that was widened."""
-    if inserts is None:
-        return None
+def with_sides(inserts: Task, template: Sequence[Pattern]) -> Task:
+    """Return what an edit does, with the statements that it adds as they are in a template that was widened."""
+    if not isinstance(inserts, Inserts):
+        return inserts
     count = len(inserts.statements)
     if inserts.side == "first":
         return attrs.evolve(inserts, statements=_first_in(template[0], count))

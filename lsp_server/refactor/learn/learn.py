@@ -7,20 +7,13 @@ import attrs
 
 from lsp_server.languages.language import Language
 from lsp_server.refactor.change.difference import Change, Difference, difference
-from lsp_server.refactor.change.free_names import (
-    free_names,
-    imports_needed,
-    is_type_name,
-    is_used_as_thing,
-    names_bound,
-    names_brought,
-)
+from lsp_server.refactor.change.free_names import free_names, is_type_name, is_used_as_thing, names_brought, new_names
 from lsp_server.refactor.change.generalise import Sides, generalise, is_other_literal, is_prose
 from lsp_server.refactor.change.import_roots import root_rule_of_code
 from lsp_server.refactor.change.overrides import override_rules
 from lsp_server.refactor.change.sort import sort_of
 from lsp_server.refactor.change.variables import spread_value
-from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, import_edit, imports_of, package_import
+from lsp_server.refactor.code.bindings import Scopes, import_edit, imports_of, package_import
 from lsp_server.refactor.code.grammar import is_name, root_level
 from lsp_server.refactor.code.imports import Import, ImportEdit
 from lsp_server.refactor.code.node import Node, same
@@ -34,15 +27,10 @@ from lsp_server.refactor.learn.insertions import Insertion, insertion_of
 from lsp_server.refactor.learn.learned import Learned, put, swapped
 from lsp_server.refactor.learn.renames import Renames, import_renames, qualified, renames_of
 from lsp_server.refactor.learn.wide import covers, sure_and_wide, widest
-from lsp_server.refactor.places.doubts import (
-    in_annotation,
-    is_assumed,
-    is_syntax_alone,
-    requalified,
-)
+from lsp_server.refactor.places.doubts import assumed_names, in_annotation, is_syntax_alone
 from lsp_server.refactor.places.drops import drops_used, with_followers
 from lsp_server.refactor.places.jumps import moved_jumps
-from lsp_server.refactor.places.owners import of_owner
+from lsp_server.refactor.places.owners import owner_of
 from lsp_server.refactor.places.positions import position_of_example, position_of_modifier, role_in_tests
 from lsp_server.refactor.places.receivers import receiver_types, receivers_of
 from lsp_server.refactor.places.surroundings import needs_of, uses_of
@@ -57,7 +45,18 @@ from lsp_server.refactor.rules.pattern import (
     variables,
     weight,
 )
-from lsp_server.refactor.rules.rule import Name, Own, Rule, RuleSet, has_same_sides
+from lsp_server.refactor.rules.rule import (
+    Allowed,
+    Edges,
+    Name,
+    Own,
+    Rule,
+    RuleSet,
+    Spread,
+    Surroundings,
+    Values,
+    has_same_sides,
+)
 from lsp_server.refactor.rules.values import seen_of
 
 _MOST_INSERTIONS = 2
@@ -244,15 +243,15 @@ def _inserting(learned: Learned, one: Insertion, before: Syntax) -> Learned:
     """Return the rule of an insertion: it adds lines, and leaves what is beside them as it is."""
     rule = attrs.evolve(
         learned.rule,
-        inserts=one.inserts,
-        indent=one.indent,
-        needs=one.needs,
+        task=one.inserts,
+        edges=attrs.evolve(learned.rule.edges, indent=one.indent),
+        around=attrs.evolve(learned.rule.around, needs=one.needs),
         is_syntax=learned.rule.is_syntax or one.is_syntax,
     )
     if len(rule.pattern) > 1:
         first = one.change.before[0]
         match = next((each for each in matches(rule.pattern, before) if each.nodes[0] is first), None)
-        rule = attrs.evolve(rule, receivers=receivers_of(match))
+        rule = attrs.evolve(rule, values=attrs.evolve(rule.values, receivers=receivers_of(match)))
     return attrs.evolve(learned, rule=rule, sort="insertion", after=one.change.after)
 
 
@@ -280,54 +279,46 @@ def _learn_sides(
         return None
     if not is_code and is_other_literal(change) and len(list(items(sides.pattern))) == 1:
         return None  # a number alone, as in YAML, is in many places
-    names = free_names(change.before, sides, scopes)
     brought = names_brought(change.after, sides, after)
-    rule = rule_of(sides, change.before, change.after, before, after, names)
+    rule = rule_of(sides, change.before, change.after, before, after, free_names(change.before, sides, scopes))
     match = match_at(rule.pattern[0], change.before[0]) if len(rule.pattern) == 1 else None
-    known = Scopes(after, imports_of(after))
-    moved = [
-        name
-        for name in sorted(
-            requalified(sides.pattern, sides.template) - BROUGHT - traits_of(before.language.id).instances
-        )
-        if traits_of(before.language.id).names_all and change.after and known.binding(name, change.after[0]) == UNKNOWN
-    ]
+    unread = tuple(name for name in rule.new_names.binds if _count(name, change.after) == 1)
     rule = attrs.evolve(
         rule,
         path=path,
-        jumps=moved_jumps(rule, match) if match is not None else frozenset(),
-        drops_used=match is not None and drops_used(rule, match, before),
-        hides=hidden_names(rule, match, scopes) if match is not None else frozenset(),
-        brings=tuple(name for name, leaf, is_bound in brought if is_bound),
-        unbound=tuple(name for name, leaf, is_bound in brought if not is_bound),
-        uses=uses_of(change.before, change.after, sides.pattern),
-        spreads=spread_value(change) is not None,
-        unread=tuple(name for name in rule.binds if _count(name, change.after) == 1),
-        is_syntax=not is_code and is_syntax_alone(sides.pattern, sides.template),
-        receivers=frozenset() if is_code else receivers_of(match) | receiver_types(match, before),
-        in_annotation=not is_code and in_annotation(change.before[0]),
-        position=None if is_code else position_of_example(change.before[0], change.after),
-        seen=() if is_code else seen_of(match),
-        assumed=()
-        if is_code
-        else (
-            *moved,
-            *(name for name, leaf, is_bound in brought if not is_bound and is_assumed(leaf, before.language.id)),
-        ),
-        ending=changed_ending(change.before, before, change.after, after),
+        new_names=attrs.evolve(rule.new_names, follows=_follows(rule, before)),
+        allowed=_allowed(rule, match, scopes) if match is not None else Allowed(),
+        around=attrs.evolve(rule.around, uses=uses_of(change.before, change.after, sides.pattern)),
+        task=Spread(unread) if spread_value(change) is not None else "",
+        edges=attrs.evolve(rule.edges, ending=changed_ending(change.before, before, change.after, after)),
+        owner=owner_of(rule, change.before, change.after, after),
     )
-    rule = of_owner(attrs.evolve(rule, follows=_follows(rule, before)), change.before, change.after, after)
+    if not is_code:
+        old, assumed = change.before[0], tuple(assumed_names(change, sides, brought, after))
+        position = position_of_example(old, change.after)
+        rule = attrs.evolve(
+            rule,
+            is_syntax=is_syntax_alone(sides.pattern, sides.template),
+            values=Values(seen_of(match), receivers_of(match) | receiver_types(match, before)),
+            new_names=attrs.evolve(rule.new_names, assumed=assumed),
+            around=attrs.evolve(rule.around, position=position, in_annotation=in_annotation(old)),
+        )
     unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _may_be_elsewhere(leaf, before))
     wide = _wide_rule(change, before, after, path) if has_widest else None
     return Learned(rule, sort_of(change, scopes), change.before if match is not None else (), unknown, wide)
 
 
+def _allowed(rule: Rule, match: Match, scopes: Scopes) -> Allowed:
+    hidden = hidden_names(rule.new_names.binds, match, scopes)
+    return Allowed(moved_jumps(rule, match), hidden, drops_used(rule, match, scopes.syntax))
+
+
 def _follows(rule: Rule, before: Syntax) -> tuple[tuple[Import, Import], ...]:
     """Return the imports of classes of the example's package that an edit takes away, each with one that it brings."""
-    new = set(texts_of(rule.template))
-    gone = [name.text for name in rule.names if name.binding == "unknown" and name.text not in new]
-    pairs = [(package_import(one, before), package_import(other, before)) for one in gone for other in rule.unbound]
-    return tuple((one, other) for one, other in pairs if one is not None and other is not None)
+    kept = set(texts_of(rule.template))
+    gone = [name.text for name in rule.names if name.binding == "unknown" and name.text not in kept]
+    old, new = ([package_import(name, before) for name in some] for some in (gone, rule.new_names.unbound))
+    return tuple((one, other) for one in old for other in new if one is not None and other is not None)
 
 
 def _may_be_elsewhere(leaf: Node, syntax: Syntax) -> bool:
@@ -344,16 +335,13 @@ def _wide_rule(change: Change, before: Syntax, after: Syntax, path: str) -> Rule
     names = free_names((found.before,), found.sides, Scopes(before, imports_of(before)))
     wide = rule_of(found.sides, (found.before,), (found.after,), before, after, names)
     uses = uses_of((found.before,), (found.after,), found.sides.pattern)
-    brought = names_brought((found.after,), found.sides, after)
+    position = position_of_modifier(found.before) or role_in_tests(found.before, before)
     return attrs.evolve(
         wide,
-        brings=tuple(name for name, _, is_bound in brought if is_bound),
-        unbound=tuple(name for name, _, is_bound in brought if not is_bound),
-        uses=uses,
+        around=attrs.evolve(wide.around, uses=uses, position=position),
         wide=f"only {found.words} is as in the example",
         path=path,
-        position=position_of_modifier(found.before) or role_in_tests(found.before, before),
-        values=_names_in(match_at(found.sides.pattern[0], found.before)),
+        values=Values(names=_names_in(match_at(found.sides.pattern[0], found.before))),
     )
 
 
@@ -371,17 +359,18 @@ def rule_of(
         before.language.id,
         sides.pattern,
         sides.template,
-        names,
-        after.line_indent(new[0].start) if new else "",
-        indent_unit(after, after.language),
-        before.tail(old[-1]) if old else "",
-        after.tail(new[-1]) if new else "",
-        root_level(new),
-        root_level(old),
-        _repeats(old, new, sides, after),
-        binds=names_bound(new, sides, after),
-        needed=imports_needed(sides, before, after),
-        needs=needs_of(old, new, before.language.id),
+        names=names,
+        new_names=new_names(new, sides, before, after),
+        edges=Edges(
+            after.line_indent(new[0].start) if new else "",
+            indent_unit(after, after.language),
+            before.tail(old[-1]) if old else "",
+            after.tail(new[-1]) if new else "",
+            root_level(new),
+            root_level(old),
+        ),
+        repeats=_repeats(old, new, sides, after),
+        around=Surroundings(needs_of(old, new, before.language.id)),
     )
 
 

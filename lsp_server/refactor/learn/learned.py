@@ -14,7 +14,7 @@ from lsp_server.refactor.learn.insertions import united, with_sides
 from lsp_server.refactor.learn.wide import home_of
 from lsp_server.refactor.rules.matching import match_at
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Limit, Pattern, Rest, items, texts_of
-from lsp_server.refactor.rules.rule import Need, Rule, Seen
+from lsp_server.refactor.rules.rule import Rule, Seen, Values
 from lsp_server.refactor.rules.values import joined, seen_of
 
 _EQUAL = re.compile(r"(assert_?)?(are_?|is_?)?(not_?)?((deep|strict)_?)*(equals?|same|eq)", re.IGNORECASE)
@@ -41,46 +41,31 @@ class Learned:
 def put(learned: list[Learned], new: Learned) -> None:
     """Widen the first rule that has a common pattern with the new one, or add the new one."""
     for index, old in enumerate(learned):
-        uses = old.rule.uses | new.rule.uses if old.rule.uses and new.rule.uses else frozenset[str]()
-        position = old.rule.position if old.rule.position == new.rule.position else None
-        is_equal = old.rule.pattern == new.rule.pattern and old.rule.template == new.rule.template
-        if is_equal and _limits(old.rule) == _limits(new.rule):
-            rule = attrs.evolve(
-                _both(old.rule, new.rule),
-                uses=uses,
-                receivers=old.rule.receivers | new.rule.receivers,
-                position=position,
-                ending=old.rule.ending if old.rule.ending == new.rule.ending else None,
-                seen=joined(old.rule.seen, new.rule.seen),
-            )
-            examples = old.examples + new.examples
+        one, other, examples = old.rule, new.rule, old.examples + new.examples
+        is_equal = one.pattern == other.pattern and one.template == other.template
+        if is_equal and _limits(one) == _limits(other):
+            receivers = one.values.receivers | other.values.receivers
+            values = Values(joined(one.values.seen, other.values.seen), receivers)
+            rule = attrs.evolve(_both(one, other), around=one.around.joined(other.around), values=values)
             learned[index] = attrs.evolve(old, rule=rule, nodes=(*old.nodes, *new.nodes), examples=examples)
             return
-        sides = united(old.rule, new.rule)
+        sides = united(one, other)
         if sides is not None:
             constants = set(texts_of(sides.pattern))
             nodes = (*old.nodes, *new.nodes) if old.nodes and new.nodes else ()
-            names = tuple(name for name in old.rule.names if name.text in constants)
             rule = attrs.evolve(
-                _both(old.rule, new.rule),
+                _both(one, other),
                 pattern=sides.pattern,
                 template=sides.template,
-                names=names,
-                repeats=old.rule.repeats or new.rule.repeats,
-                brings=tuple(name for name in old.rule.brings if name in new.rule.brings),
-                unbound=tuple(name for name in old.rule.unbound if name in new.rule.unbound),
-                needs=old.rule.needs if old.rule.needs == new.rule.needs else _joined_needs(old.rule, new.rule),
-                uses=uses,
+                task=with_sides(one.task, sides.template),
+                names=tuple(name for name in one.names if name.text in constants),
+                new_names=one.new_names.joined(other.new_names),
+                repeats=one.repeats or other.repeats,
+                around=one.around.widened(other.around, home_of(sides, (one.path, other.path))),
                 is_syntax=False,  # a second example says that more is meant
-                receivers=frozenset(),
-                position=position,
-                seen=_seen_in(nodes, sides.pattern),
-                home=home_of(attrs.evolve(old.rule, pattern=sides.pattern, template=sides.template), new.rule),
-                in_annotation=old.rule.in_annotation and new.rule.in_annotation,
-                ending=old.rule.ending if old.rule.ending == new.rule.ending else None,
-                inserts=with_sides(old.rule.inserts, sides.template),
+                values=Values(_seen_in(nodes, sides.pattern)),
             )
-            learned[index] = Learned(rule, old.sort, nodes, wide=old.wide, examples=old.examples + new.examples)
+            learned[index] = Learned(rule, old.sort, nodes, wide=old.wide, examples=examples)
             return
     learned.append(new)
 
@@ -90,7 +75,7 @@ def swapped(rule: Rule) -> list[Rule]:
 
     `Equal(t, $X, false)` says what `Equal(t, false, $X)` does.
     """
-    is_one = len(rule.pattern) == 1 and not rule.repeats and rule.rename is None
+    is_one = len(rule.pattern) == 1 and not rule.repeats
     found = _swapped(rule.pattern[0], rule.language) if is_one else None
     return [attrs.evolve(rule, pattern=(found,))] if found is not None and (found,) != rule.template else []
 
@@ -141,11 +126,9 @@ def _both(old: Rule, new: Rule) -> Rule:
     """Return the first rule with what both examples say of the code around them."""
     return attrs.evolve(
         old,
-        members=tuple(name for name in old.members if name in new.members),
-        trait=old.trait if old.trait == new.trait else None,
-        spaces=old.spaces | new.spaces,
-        jumps=old.jumps | new.jumps,
-        drops_used=old.drops_used or new.drops_used,
+        edges=old.edges.joined(new.edges),
+        owner=old.owner.joined(new.owner),
+        allowed=old.allowed.joined(new.allowed),
     )
 
 
@@ -157,10 +140,3 @@ def _seen_in(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> tuple[Seen, .
 
 def _limits(rule: Rule) -> list[Limit | None]:
     return [item.limit for item in items(rule.pattern) if isinstance(item, Rest)]
-
-
-def _joined_needs(old: Rule, new: Rule) -> tuple[Need, ...]:
-    """Return what two examples ask of the function around a place. Where their functions differ, any will do."""
-    others = {need.word: need for need in new.needs}
-    both = [(need, others[need.word]) for need in old.needs if need.word in others]
-    return tuple(one if one == other else Need(one.word, None, one.values) for one, other in both)

@@ -8,7 +8,7 @@ from contextlib import suppress
 import attrs
 
 from lsp_server.languages.language import Language
-from lsp_server.refactor.change.free_names import free_fragment_names, names_brought
+from lsp_server.refactor.change.free_names import free_fragment_names
 from lsp_server.refactor.change.generalise import Side, Sides
 from lsp_server.refactor.code.bindings import import_edit
 from lsp_server.refactor.code.grammar import (
@@ -41,7 +41,7 @@ from lsp_server.refactor.rules.pattern import (
     variables,
     weight,
 )
-from lsp_server.refactor.rules.rule import Rule, RuleSet, has_same_sides
+from lsp_server.refactor.rules.rule import Rename, Rule, RuleSet, has_same_sides
 
 _VARIABLE = re.compile(r"(\$\$?)([A-Z][A-Z0-9_]*)")
 _MOST_SHOWN = 300
@@ -123,8 +123,9 @@ def with_contexts(rules: RuleSet, language: Language) -> RuleSet:
                 is_part = isinstance(top, Branch | Leaf) and is_expression_kind(top.kind) and not is_list_kind(top.kind)
                 if is_part and not any(has_same_sides(one, other) for other in (*rules.rules, *more)):
                     kept = attrs.evolve(rule, pattern=one.pattern, template=one.template, repeats=one.repeats)
-                    kept = attrs.evolve(kept, tail=one.tail, template_tail=one.template_tail)
-                    more.append(attrs.evolve(kept, level=one.level, pattern_level=one.pattern_level))
+                    own = rule.edges
+                    edges = attrs.evolve(one.edges, indent=own.indent, unit=own.unit, ending=own.ending)
+                    more.append(attrs.evolve(kept, edges=edges))
     return attrs.evolve(rules, rules=(*rules.rules, *more))
 
 
@@ -150,9 +151,8 @@ def _explicit(example: Example, place: InContext, language: Language) -> RuleSet
         raise NoRule("no rule: the code before the edit fits nearly everywhere; add a name that must be there")
     sides = Sides(pattern, template)
     rule = rule_of(sides, old, new, before, after, free_fragment_names(old, pattern))
-    brought = names_brought(new, sides, after)
-    rule = attrs.evolve(rule, unbound=tuple(name for name, _, is_bound in brought if not is_bound))
-    return RuleSet(language.id, (rule,), import_edit(before, after))
+    names = attrs.evolve(rule.new_names, known=())  # what a fragment binds says nothing of a file
+    return RuleSet(language.id, (attrs.evolve(rule, new_names=names),), import_edit(before, after))
 
 
 def code(patterns: Sequence[Pattern]) -> str:
@@ -165,7 +165,7 @@ def code(patterns: Sequence[Pattern]) -> str:
 
 def described(rule: Rule) -> str:
     """Return a rule as one line: what becomes what."""
-    head = "import of " if rule.rename is not None and rule.rename.gone is not None else ""
+    head = "import of " if isinstance(rule.task, Rename) and rule.task.gone is not None else ""
     return f"{head}{_shortened(code(rule.pattern))} → {_shortened(code(rule.template)) or 'nothing'}"
 
 

@@ -20,7 +20,7 @@ from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.members import KEYED, member_of_keys
 from lsp_server.refactor.places.uses import Uses, is_fixture, module_of, module_path, of_module
 from lsp_server.refactor.rules.pattern import Leaf
-from lsp_server.refactor.rules.rule import Rename, Rule
+from lsp_server.refactor.rules.rule import NewNames, Rename, Rule
 
 
 @attrs.frozen(eq=False)
@@ -71,8 +71,8 @@ def renames_of(changes: Sequence[Change], before: Syntax, after: Syntax, path: s
 
 def _of_all(rule: Rule) -> Rule:
     """Return the rule of one of several declarations that got the same name: the others of the file are meant too."""
-    assert rule.rename is not None
-    return attrs.evolve(rule, rename=attrs.evolve(rule.rename, is_of_all=True))
+    assert isinstance(rule.task, Rename)
+    return attrs.evolve(rule, task=attrs.evolve(rule.task, is_of_all=True))
 
 
 def import_renames(
@@ -85,7 +85,7 @@ def import_renames(
         if is_other_module(old, new, before):
             digest = hashlib.sha256(after.data).hexdigest()
             pattern, template = (Leaf("identifier", one.source, named=True) for one in (old, new))
-            rule = Rule(before.language.id, (pattern,), (template,), path=path, rename=Rename(MODULE, digest, 0))
+            rule = Rule(before.language.id, (pattern,), (template,), Rename(MODULE, digest, 0), path=path)
             rules[old.bound, new.bound] = rule
             imports.append((old, new))
         if not _is_rename(old, new):
@@ -122,7 +122,7 @@ def qualified(changes: Sequence[Change], before: Syntax, after: Syntax, path: st
         # An import that the example added follows into other files; where a file names all, a line says what it lacks.
         is_said = traits_of(names.language).names_all or bool(names_of(after).declared(first))
         unbound = (first,) if is_said and not names.declared(first) else ()
-        rule = Rule(names.language, (old,), (new,), path=path, rename=rename, unbound=unbound)
+        rule = Rule(names.language, (old,), (new,), rename, path=path, new_names=NewNames(unbound=unbound))
         rules += [rule, *of_module(rule, before)]
     return tuple({rule.words: rule for rule in rules}.values())
 
@@ -145,8 +145,8 @@ def own_uses(one: Declaration, names: Names, path: str) -> list[Node]:
     if sum(other is one for other in names.declared(one.leaf.text).values()) > 1:
         return []
     rule = _rule(one, one.leaf, one.leaf, names, names.syntax, path)
-    assert rule.rename is not None
-    free = attrs.evolve(rule, rename=attrs.evolve(rule.rename, clash=""))
+    assert isinstance(rule.task, Rename)
+    free = attrs.evolve(rule, task=attrs.evolve(rule.task, clash=""))
     return [use.leaf for use in Uses(free, names, one).all() if not use.doubt]
 
 
@@ -215,7 +215,7 @@ def _rule(one: Declaration, old: Node, new: Node, names: Names, after: Syntax, p
         is_key=is_key,
     )
     leaf = Leaf(old.kind, old.text, True)
-    return Rule(names.language, (leaf,), (attrs.evolve(leaf, text=new.text),), path=path, rename=rename)
+    return Rule(names.language, (leaf,), (attrs.evolve(leaf, text=new.text),), rename, path=path)
 
 
 def _is_of_file(one: Declaration, language: str) -> bool:

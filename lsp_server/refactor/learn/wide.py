@@ -28,10 +28,10 @@ from lsp_server.refactor.code.grammar import (
 )
 from lsp_server.refactor.code.node import Node, same
 from lsp_server.refactor.code.syntax import Syntax
-from lsp_server.refactor.places.doubts import changed_words, is_syntax_alone
+from lsp_server.refactor.places.doubts import is_syntax_alone
 from lsp_server.refactor.places.spellings import DEFAULTED, is_null_macro, is_sound
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, Tail, items, texts_of, variables
-from lsp_server.refactor.rules.rule import Rule, has_same_sides
+from lsp_server.refactor.rules.rule import Rule, changed_words, has_same_sides
 
 _RAISE = re.compile(r"^(raise|throw)_(statement|expression)$")
 _OPTIONAL = re.compile(r"(?:\w+\.)?Optional\[(.+)\]|(?:\w+\.)?Union\[(.+),None\]|(.+)\|None")
@@ -147,26 +147,28 @@ def sure_and_wide(rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], tuple[Rule, 
         if any(has_same_sides(one, other) for other in (*sure, *wide)):
             continue
         alike = [other for other in rules if has_same_sides(one, other)]
-        if is_sound(one) or (len(alike) > 1 and (not one.values or len({other.values for other in alike}) > 1)):
-            home = None if is_sound(one) else home_of(one, *alike)
+        names = {other.values.names for other in alike}
+        if is_sound(one) or (len(alike) > 1 and (not one.values.names or len(names) > 1)):
+            sides = Sides(one.pattern, one.template)
+            home = None if is_sound(one) else home_of(sides, [other.path for other in alike])
             is_near = len(alike) == 1 and "var" in changed_words(one)[0]
-            sure.append(attrs.evolve(one, wide="", home=home, is_syntax=is_near, position=None))
+            around = attrs.evolve(one.around, home=home, position=None)
+            sure.append(attrs.evolve(one, wide="", is_syntax=is_near, around=around))
         else:
             wide.append(one)
     return tuple(sure), tuple(wide)
 
 
-def home_of(*rules: Rule) -> str | None:
+def home_of(sides: Sides, paths: Sequence[str]) -> str | None:
     """Return the folder that examples share, if their code says no more than its syntax; None for all folders.
 
     A file that is in no folder is a home of its own.
     """
-    if not is_syntax_alone(rules[0].pattern, rules[0].template) or not all(rule.path for rule in rules):
+    if not is_syntax_alone(sides.pattern, sides.template) or not all(paths):
         return None
-    folders = [rule.path.rpartition("/")[0] for rule in rules]
-    known = {rule.path for rule in rules}
+    folders = [path.rpartition("/")[0] for path in paths]
     shared = os.path.commonpath(folders) if all(folders) else ""
-    return shared or (min(known) if len(known) == 1 else None)
+    return shared or (paths[0] if len({*paths}) == 1 else None)
 
 
 def _smallest(old: Node, new: Node) -> tuple[Node, Node]:

@@ -7,8 +7,10 @@ from typing import Literal
 
 import attrs
 
+from lsp_server.refactor.change.difference import Change
+from lsp_server.refactor.change.generalise import Sides
 from lsp_server.refactor.change.overrides import overrides_known
-from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, is_relative_import
+from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, imports_of, is_relative_import
 from lsp_server.refactor.code.declarations import names_of
 from lsp_server.refactor.code.grammar import (
     SELF,
@@ -22,6 +24,7 @@ from lsp_server.refactor.code.grammar import (
     receiver_of,
 )
 from lsp_server.refactor.code.node import Node
+from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.insertion_places import other_meaning
 from lsp_server.refactor.places.namesakes import is_in_class, namesake, other_generic, own_method
@@ -38,7 +41,7 @@ from lsp_server.refactor.places.receivers import has_called, receiver_types, rec
 from lsp_server.refactor.places.surroundings import COMPARED, function_around
 from lsp_server.refactor.rules.matching import Match
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, names_in, texts_of
-from lsp_server.refactor.rules.rule import Rule
+from lsp_server.refactor.rules.rule import Rule, changed_words
 from lsp_server.refactor.rules.values import other_value
 
 _ENOUGH = 2
@@ -98,7 +101,19 @@ def is_syntax_alone(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> 
     return repeated + sum(_says(one, frozenset(), is_prefix_enough) for one in pattern) < _ENOUGH
 
 
-def is_assumed(leaf: Node, language: str) -> bool:
+def assumed_names(change: Change, sides: Sides, brought: Sequence[tuple[str, Node, bool]], after: Syntax) -> list[str]:
+    """Return the names that an edit reads, that nothing binds, and that are hardly known in another file.
+
+    `brought` are those of `names_brought`.
+    """
+    language = after.language.id
+    traits, scopes, there = traits_of(language), Scopes(after, imports_of(after)), change.after[:1]
+    moved = _requalified(sides) - BROUGHT - traits.instances if traits.names_all else set[str]()
+    found = [name for name in sorted(moved) for node in there if scopes.binding(name, node) == UNKNOWN]
+    return found + [name for name, leaf, is_bound in brought if not is_bound and _is_assumed(leaf, language)]
+
+
+def _is_assumed(leaf: Node, language: str) -> bool:
     """Return whether a name that nothing binds is hardly known in another file: a value, a part of a namespace."""
     if traits_of(language).names_all or language == "go" or leaf.parent is None:
         return False  # a file says there what it uses
@@ -135,9 +150,10 @@ def doubt_of(
     if name := other_generic(rule, match, own):
         return f"`{name}` is a type parameter of another declaration"
     is_short = _has_short_name(rule)
-    is_other = bool(rule.receivers) and not receivers_of(match) <= rule.receivers
+    receivers = rule.values.receivers
+    is_other = bool(receivers) and not receivers_of(match) <= receivers
     types = receiver_types(match, syntax) if is_other else frozenset[str]()
-    is_other = is_other and not (types and types <= rule.receivers)
+    is_other = is_other and not (types and types <= receivers)
     if is_other and (is_short or _is_other_member(rule)):
         return "its receiver is another one than in the example, and may have another type"
     gone, come, _ = changed_words(rule)
@@ -153,7 +169,8 @@ def doubt_of(
     elsewhere = _elsewhere(rule, match, scopes) if own is None and not rule.is_syntax else ""
     if rule.language == "python" and _is_evaluated_union(rule, match.nodes[0]):
         return "it is evaluated here, where not all versions know `|` of types"
-    is_method = is_short and rule.position != "an attribute" and bool(receivers_of(match) or _is_method(match.nodes[0]))
+    is_attribute = rule.around.position == "an attribute"
+    is_method = is_short and not is_attribute and bool(receivers_of(match) or _is_method(match.nodes[0]))
     if other := elsewhere or other_value(rule, match, has_short_name=is_method):
         return other
     if has_errors and len(match.bounds) > 1 and _is_broken(match.nodes[0]):
@@ -165,11 +182,11 @@ def _other_file(rule: Rule, node: Node, path: str) -> str:
     """Return why a place may mean something else in a file that has no example; "" if its path does not say so."""
     if rule.path and (vendored := _OTHERS.intersection(path.split("/")) - {*rule.path.split("/")}):
         return f"`{min(vendored)}` has code of others"
-    if rule.home is not None and not _is_within(path, rule.home):
+    if rule.around.home is not None and not _is_within(path, rule.around.home):
         return "it is in another folder than the examples, and only its syntax is as in them"
-    if rule.imports == "relative" and not _is_beside(path, rule.path):
+    if rule.task == "relative" and not _is_beside(path, rule.path):
         return "a relative import means another module in another folder"
-    if rule.imports == "package" and is_relative_import(node, rule.language):
+    if rule.task == "package" and is_relative_import(node, rule.language):
         return "a module of these files may export other things than a package"
     return ""
 
@@ -199,7 +216,7 @@ def in_annotation(node: Node) -> bool:
 
 def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
     """Return why a place in another file than the example's may mean something else; "" if nothing says so."""
-    unknown = next((name for name in rule.assumed if scopes.binding(name, match.nodes[0]) == UNKNOWN), "")
+    unknown = next((name for name in rule.new_names.assumed if scopes.binding(name, match.nodes[0]) == UNKNOWN), "")
     if unknown:
         return f"`{unknown}`, which the edit uses, may be known in the example's file alone"
     added = added_parameters(rule)
@@ -208,7 +225,7 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
     if _is_of_alias(rule) and scopes.binding("Result", match.nodes[0]) == UNKNOWN:
         return "`Result` is the one of all files here, and another in the example's"
     is_value = isinstance(rule.template[0] if len(rule.template) == 1 else None, Hole) and is_call(match.nodes[0])
-    is_compared = rule.uses == {COMPARED} and rule.language in _COMPARE_ALL
+    is_compared = rule.around.uses == {COMPARED} and rule.language in _COMPARE_ALL
     if is_value and not is_compared and not has_called(rule, match):
         return "what uses the value is another code than in the example"
     if len(rule.pattern) == len(rule.template) == 1 and _is_modified_type(rule.pattern[0], rule.template[0]):
@@ -221,7 +238,7 @@ def _unknown_for_local(rule: Rule, match: Match, scopes: Scopes) -> str:
 
     What is called is no such name: a function may still be written.
     """
-    values = set(rule.unbound) - {*_called(rule.template)}
+    values = set(rule.new_names.unbound) - {*_called(rule.template)}
     if not values:
         return ""
     kept = names_in(rule.template)
@@ -243,19 +260,18 @@ def _called(patterns: Sequence[Pattern]) -> Iterator[str]:
 
 def _is_of_alias(rule: Rule) -> bool:
     """Return whether an edit changes how many arguments the `Result` of Rust has: then it is an alias."""
-    sides = [side[0] for side in (rule.pattern, rule.template) if len(side) == 1]
     counts = [
         sum(isinstance(one, Rest) or getattr(one, "named", True) for one in side.children[-1].children)
-        for side in sides
-        if isinstance(side, Branch) and side.kind == "generic_type" and isinstance(side.children[-1], Branch)
+        for side in rule.branches
+        if side.kind == "generic_type" and isinstance(side.children[-1], Branch)
     ]
-    heads = {getattr(side.children[0], "text", "") for side in sides if isinstance(side, Branch)}
+    heads = {getattr(side.children[0], "text", "") for side in rule.branches}
     return rule.language == "rust" and heads == {"Result"} and len(counts) == 2 and counts[0] != counts[1]
 
 
-def requalified(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> set[str]:
+def _requalified(sides: Sides) -> set[str]:
     """Return the free names that the edit brings where a qualifier comes or goes: `m` or `get` of `m.get`."""
-    old, new = ([*_named(side)] for side in (pattern, template))
+    old, new = ([*_named(side)] for side in (sides.pattern, sides.template))
     free = {name for name, owner in new if not owner} - {name for name, owner in old if not owner}
     dropped = {name for name, owner in old if owner}
     added = {owner for name, owner in new if owner and (name, "") in old}
@@ -288,8 +304,7 @@ def _is_modified_type(pattern: Pattern, template: Pattern) -> bool:
 
 def _is_evaluated_union(rule: Rule, node: Node) -> bool:
     """Return whether an edit of types makes a union with `|` outside of an annotation."""
-    old, new = (set(texts_of(side)) for side in (rule.pattern, rule.template))
-    return "|" in new - old and rule.in_annotation and not in_annotation(node)
+    return "|" in changed_words(rule)[1] and rule.around.in_annotation and not in_annotation(node)
 
 
 def _is_keyword(text: str) -> bool:
@@ -304,8 +319,7 @@ def _is_optional(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> boo
 
 def _is_other_member(rule: Rule) -> bool:
     """Return whether a method becomes a field, or a field a method: that says more of the class than a name."""
-    sides = [side[0] for side in (rule.pattern, rule.template) if len(side) == 1]
-    branches = [side for side in sides if isinstance(side, Branch)]
+    branches = rule.branches
     return len(branches) == 2 and is_call(branches[0]) != is_call(branches[1]) and any(map(is_access, branches))
 
 
@@ -313,12 +327,6 @@ def _is_method(node: Node) -> bool:
     """Return whether a call is of a method."""
     callee = callee_of(node) if is_call(node) else None
     return receiver_of(node) is not None or (callee is not None and receiver_of(callee) is not None)
-
-
-def changed_words(rule: Rule) -> tuple[set[str], set[str], set[str]]:
-    """Return the tokens that an edit takes away, those that it brings, and those that stay."""
-    old, new = (set(texts_of(side)) for side in (rule.pattern, rule.template))
-    return old - new, new - old, old & new
 
 
 def _tokens(patterns: Sequence[Pattern]) -> str:

@@ -24,7 +24,7 @@ _BLOCK_BINDER = re.compile(r"^(for|enhanced_for|range|with|except|catch)")
 def dropped_name(rule: Rule, match: Match) -> str | None:
     """Return a reason if the edit takes a parameter or the name of a block away that the place still uses."""
     for leaf, of_parameter in _uses(rule, match):
-        if not (rule.drops_used if of_parameter else _is_followed(rule, leaf)):
+        if not (rule.allowed.drops if of_parameter else _is_followed(rule, leaf)):
             return f"`{leaf.text}`, which the edit takes away, is used here"
     return None
 
@@ -36,7 +36,7 @@ def drops_used(rule: Rule, match: Match, syntax: Syntax) -> bool:
 
 def dropped_value(rule: Rule, match: Match, syntax: Syntax) -> str | None:
     """Return a reason if the edit takes the value of a variable away that the place reads before it sets it."""
-    name = "" if rule.drops_used else _read_unset(rule, match, syntax)
+    name = "" if rule.allowed.drops else _read_unset(rule, match, syntax)
     return f"`{name}`, whose value the edit takes away, may be read here before it is set" if name else None
 
 
@@ -74,14 +74,9 @@ def with_followers(rules: Sequence[Rule]) -> tuple[Rule, ...]:
 
 
 def _beside(rule: Rule, others: Sequence[Rule]) -> Rule:
-    bound = {name for one in others for name in one.binds}
-    return attrs.evolve(
-        rule,
-        followers=_followers(rule, others),
-        bound_beside=tuple(name for name in (*rule.brings, *rule.unbound) if name in bound),
-        brings=tuple(name for name in rule.brings if name not in bound),
-        unbound=tuple(name for name in rule.unbound if name not in bound),
-    )
+    bound = {name for one in others for name in one.new_names.binds}
+    allowed = attrs.evolve(rule.allowed, followers=_followers(rule, others))
+    return attrs.evolve(rule, allowed=allowed, new_names=rule.new_names.with_bound(bound))
 
 
 def _followers(rule: Rule, others: Sequence[Rule]) -> tuple[Pattern, ...]:
@@ -93,7 +88,7 @@ def _followers(rule: Rule, others: Sequence[Rule]) -> tuple[Pattern, ...]:
 def _is_followed(rule: Rule, leaf: Node) -> bool:
     """Return whether another rule of the examples edits what uses a name."""
     around = itertools.islice((leaf, *leaf.ancestors()), _NEAR)
-    return any(match_at(one, node) is not None for node in around for one in rule.followers)
+    return any(match_at(one, node) is not None for node in around for one in rule.allowed.followers)
 
 
 def _uses(rule: Rule, match: Match) -> Iterator[tuple[Node, bool]]:

@@ -29,9 +29,9 @@ _ATTRIBUTE, _INNER_ATTRIBUTE = "attribute_item", "inner_attribute_item"
 
 def line_matches(rule: Rule, syntax: Syntax) -> Iterator[Match]:
     """Yield all places that fit a rule. One that adds statements has whole lines as its places."""
-    inserts, blocks = rule.inserts, dict[int, _Block]()
+    inserts, blocks = rule.task, dict[int, _Block]()
     for match in matches(rule.pattern, syntax):
-        if inserts is None:
+        if not isinstance(inserts, Inserts):
             yield match
             continue
         block, has_added = _statement(match).parent, False
@@ -54,7 +54,7 @@ def first_line_beside(match: Match, inserts: Inserts) -> int:
 
 def node_beside(rule: Rule, match: Match) -> Node:
     """Return the node in whose function an edit is: where a rule adds statements to a body, one that is in it."""
-    is_first = rule.inserts is not None and rule.inserts.side == "first"
+    is_first = isinstance(rule.task, Inserts) and rule.task.side == "first"
     return next(iter(_statements(match.nodes[0])), match.nodes[0]) if is_first else match.nodes[0]
 
 
@@ -127,15 +127,15 @@ class _Block:
 
 def unplaced(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     """Return a reason if statements cannot be added at a place."""
-    inserts, node, syntax = rule.inserts, _statement(match), scopes.syntax
-    if inserts is None:
+    inserts, node, syntax = rule.task, _statement(match), scopes.syntax
+    if not isinstance(inserts, Inserts):
         return None
     return (
-        (_no_body(rule, match, syntax) if inserts.side == "first" else _no_line(node, syntax))
+        (_no_body(inserts, match, syntax) if inserts.side == "first" else _no_line(node, syntax))
         or _no_name(inserts, match)
         or _never_run(inserts, node)
         or _goes_on(inserts, match, syntax)
-        or _bound_there(rule, node, syntax)
+        or _bound_there(rule, inserts, node, syntax)
     )
 
 
@@ -145,8 +145,8 @@ def other_meaning(rule: Rule, match: Match, own: Sequence[tuple[int, int]], *, i
     `own` are the parts of its text that are examples. `is_own` says that the place is in the same function as one of
     them. Authors who add a line beside one statement leave out most of its like in other functions.
     """
-    inserts, node = rule.inserts, match.nodes[0]
-    if inserts is None:
+    inserts, node = rule.task, match.nodes[0]
+    if not isinstance(inserts, Inserts):
         return ""
     if match.has_added:
         return "what the edit adds is already there, on another line"
@@ -280,13 +280,13 @@ def _no_line(node: Node, syntax: Syntax) -> str | None:
     return "an attribute or a `#pragma` is above it" if is_marked else None
 
 
-def _no_body(rule: Rule, match: Match, syntax: Syntax) -> str | None:
+def _no_body(inserts: Inserts, match: Match, syntax: Syntax) -> str | None:
     function = match.nodes[0]
     statements = _statements(function)
     if not statements:
         return "its body is empty"
-    added = as_pattern(rule.inserts.statements[0]) if rule.inserts is not None else None
-    if added is not None and any(_is_same(match, match_at(added, one)) for one in statements):
+    added = as_pattern(inserts.statements[0])
+    if any(_is_same(match, match_at(added, one)) for one in statements):
         return "its body has what the edit adds"
     if _line_end(_head_end(function), syntax) is None:
         return "its body is on the line of its head"
@@ -334,18 +334,18 @@ def _goes_on(inserts: Inserts, match: Match, syntax: Syntax) -> str | None:
     return "without a `;` its lines would be one statement" if is_one else None
 
 
-def _bound_there(rule: Rule, node: Node, syntax: Syntax) -> str | None:
+def _bound_there(rule: Rule, inserts: Inserts, node: Node, syntax: Syntax) -> str | None:
     """Return a reason if a name that the added statements bind is in use in the function of a place."""
-    inserts = rule.inserts
-    if inserts is None or not rule.binds:
+    bound = rule.new_names.binds
+    if not bound:
         return None
     function = node if inserts.side == "first" else function_around(node)
     around = function if function is not None else next(reversed([node, *node.ancestors()]))
-    if all(syntax.data.find(name.encode(), around.start, around.end) < 0 for name in rule.binds):
+    if all(syntax.data.find(name.encode(), around.start, around.end) < 0 for name in bound):
         return None  # most places: to look at all names for each of them takes seconds in a long file
     template = as_pattern(inserts.statements[0])
     for leaf in around.leaves():
-        if leaf.text not in rule.binds or not is_name(leaf) or is_fixed_name(leaf):
+        if leaf.text not in bound or not is_name(leaf) or is_fixed_name(leaf):
             continue
         is_other = any(match_at(template, above) for above in leaf.ancestors())
         if traits_of(rule.language).declares or not is_other:

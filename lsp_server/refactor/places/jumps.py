@@ -41,7 +41,7 @@ def moved_jumps(rule: Rule, match: Match) -> frozenset[str]:
 
 def other_jump(rule: Rule, match: Match) -> str | None:
     """Return a reason if code of a place would jump elsewhere, or its `this` be another one, as no example's does."""
-    words = moved_jumps(rule, match) - rule.jumps if _moved(rule) else frozenset[str]()
+    words = moved_jumps(rule, match) - rule.allowed.jumps if _moved(rule) else frozenset[str]()
     does = "be" if words & _THIS else "leave"
     return f"`{min(words)}` is in it, and would {does} something else after the edit" if words else None
 

@@ -98,7 +98,7 @@ def _members(what: Declared, types: list[Node], names: Names) -> Iterator[Node]:
     written = {one.text for one in types}
     leaf = Leaf("identifier", what.name, True)
     rename = Rename("member", "", 0, owner=what.owner, is_function=True, family=frozenset(written))
-    rule = Rule(names.language, (leaf,), (leaf,), path=what.path, rename=rename)
+    rule = Rule(names.language, (leaf,), (leaf,), rename, path=what.path)
     # A name that means another type elsewhere in the file says nothing.
     if written and all(any(each is one for one in types) or _is_imported(each) for each in _all_of(written, names)):
         yield from (use.leaf for use in Uses(rule, names, None, "").all() if not use.doubt)

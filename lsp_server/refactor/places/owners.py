@@ -4,14 +4,12 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-import attrs
-
 from lsp_server.refactor.code.declarations import bases_of, class_around, class_name, is_class, names_of, trait_name
 from lsp_server.refactor.code.grammar import SELF, is_access, is_name, receiver_of
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax
-from lsp_server.refactor.rules.pattern import Branch, Leaf, items, texts_of
-from lsp_server.refactor.rules.rule import Rule
+from lsp_server.refactor.rules.pattern import Branch, Leaf, items
+from lsp_server.refactor.rules.rule import Owner, Rule, changed_words
 
 _SELF = SELF | {"$this"}
 _CLASS_ITSELF = frozenset({"Self", "self", "static", "cls"})
@@ -22,16 +20,15 @@ _SPACE = re.compile(
 _PROPERTY = re.compile(r"^(property_(element|promotion_parameter)|field_definition)$")
 
 
-def of_owner(rule: Rule, old: Sequence[Node], new: Sequence[Node], after: Syntax) -> Rule:
-    """Return a rule that knows the type around its example: the members that the edit begins to use, the trait."""
+def owner_of(rule: Rule, old: Sequence[Node], new: Sequence[Node], after: Syntax) -> Owner:
+    """Return the type around the example of a rule: the members that the edit begins to use, the trait."""
     trait = _trait_of(old[0]) if _is_function_of_rust(rule) or _is_override_that_goes(rule) else None
-    rule = attrs.evolve(rule, spaces=frozenset(_spaces(old[0])))
-    around, known = class_around(new[0]) if new else None, {*_own_members(old)}
+    spaces, around = frozenset(_spaces(old[0])), class_around(new[0]) if new else None
     if around is None:
-        return attrs.evolve(rule, trait=trait)
-    owner, brought = class_name(around), dict.fromkeys(name for name in _own_members(new) if name not in known)
-    members = tuple(name for name in brought if _declares(owner, name, after))
-    return attrs.evolve(rule, owner=owner, members=members, trait=trait)
+        return Owner(trait=trait, spaces=spaces)
+    name, known = class_name(around), {*_own_members(old)}
+    brought = dict.fromkeys(one for one in _own_members(new) if one not in known)
+    return Owner(name, tuple(one for one in brought if _declares(name, one, after)), trait, spaces)
 
 
 def _trait_of(node: Node) -> str:
@@ -71,13 +68,13 @@ def _spaces(node: Node) -> Iterator[str]:
 
 def other_self(rule: Rule, node: Node) -> str | None:
     """Return a reason if `Self`, or the like, which the edit brings for a type, is no such type at a place."""
-    old, new = (set(texts_of(side)) for side in (rule.pattern, rule.template))
-    if not rule.owner or rule.owner not in old - new or not (new - old) & _CLASS_ITSELF:
+    owner, (gone, come, _) = rule.owner.name, changed_words(rule)
+    if not owner or owner not in gone or not come & _CLASS_ITSELF:
         return None
     around = class_around(node)
     body = around.child("body") if around is not None else None
-    if around is None or body is None or not body.start <= node.start < body.end or class_name(around) != rule.owner:
-        return f"it is not in `{rule.owner}` here"
+    if around is None or body is None or not body.start <= node.start < body.end or class_name(around) != owner:
+        return f"it is not in `{owner}` here"
     inside = itertools.takewhile(lambda above: above is not body, node.ancestors())
     return (
         "a function in a function knows no `Self`" if sum(one.kind == "function_item" for one in inside) > 1 else None
@@ -86,21 +83,21 @@ def other_self(rule: Rule, node: Node) -> str | None:
 
 def other_owner(rule: Rule, node: Node, syntax: Syntax) -> str:
     """Return why the type around a place has not what the edit uses, or is for another trait; "" if nothing says so."""
-    here = _trait_of(node) if rule.trait is not None else ""
-    if rule.trait is not None and {*here.split(", ")}.isdisjoint(rule.trait.split(", ")):
+    known = rule.owner
+    here = _trait_of(node) if known.trait is not None else ""
+    if known.trait is not None and {*here.split(", ")}.isdisjoint(known.trait.split(", ")):
         return f"it is a method of `{here}` here" if here else "it is no method of a trait here"
-    words = set(texts_of(rule.template))
-    words -= set(texts_of(rule.pattern)) | rule.spaces
+    words = changed_words(rule)[1] - known.spaces
     if inside := next((name for name in _spaces(node) if name in words), ""):
         return f"it is inside of `{inside}` here, which the edit names"
-    unknown = next((name for name in rule.assumed if not names_of(syntax).declared(name)), "")
-    if unknown and rule.language == "rust" and {*_spaces(node)} != rule.spaces:
+    unknown = next((name for name in rule.new_names.assumed if not names_of(syntax).declared(name)), "")
+    if unknown and rule.language == "rust" and {*_spaces(node)} != known.spaces:
         return f"`{unknown}`, which the edit uses, may be known in the example's module alone"
-    around = class_around(node) if rule.members else None
-    owner = class_name(around) if around is not None else rule.owner
-    for name in rule.members:
+    around = class_around(node) if known.members else None
+    owner = class_name(around) if around is not None else known.name
+    for name in known.members:
         uses = names_of(syntax).leaves(name)
-        if owner != rule.owner and not _declares(owner, name, syntax) and not any(_is_used(one, owner) for one in uses):
+        if owner != known.name and not _declares(owner, name, syntax) and not any(_is_used(one, owner) for one in uses):
             return f"its class declares no `{name}`, which the edit uses"
         if _is_set_around(name, node):
             return f"`{name}`, which the edit uses, is set here"

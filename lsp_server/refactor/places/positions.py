@@ -73,7 +73,7 @@ def _is_less(old: Counter[str], new: Counter[str]) -> bool:
 
 def is_redundant(rule: Rule, node: Node) -> bool:
     """Return whether an edit, of an interface's member, takes nothing away there but what it is anyway."""
-    return _is_less(*_words(rule)) and rule.position == position_of_modifier(node) == _IN_INTERFACE
+    return _is_less(*_words(rule)) and rule.around.position == position_of_modifier(node) == _IN_INTERFACE
 
 
 def role_in_tests(node: Node, syntax: Syntax) -> str | None:
@@ -89,10 +89,11 @@ def role_in_tests(node: Node, syntax: Syntax) -> str | None:
 
 def has_role(rule: Rule, node: Node, syntax: Syntax) -> bool:
     """Return whether PHPUnit asks of a method what an edit does: that a fixture is `: void`, a data provider static."""
-    if rule.position not in _ROLES or rule.position != role_in_tests(node, syntax):
+    position = rule.around.position
+    if position not in _ROLES or position != role_in_tests(node, syntax):
         return False
     old, new = _words(rule)
-    if rule.position == _PROVIDER:
+    if position == _PROVIDER:
         return not old - new and {*(new - old)} == {"static"} and all(leaf.text != "this" for leaf in node.leaves())
     returns = (one for one in node.walk() if one.kind == "return_statement" and one.parts)
     return not old - new and {*(new - old)} == {":", "void"} and not any(returns)
@@ -104,33 +105,33 @@ def _words(rule: Rule) -> list[Counter[str]]:
 
 def other_position(rule: Rule, node: Node) -> str:
     """Return why code means something else at a place than where the example has it; "" if it does not."""
-    here = _position(node)
-    if rule.position == _CONDITION:
+    here, position = _position(node), rule.around.position
+    if position == _CONDITION:
         here = _CONDITION if _is_condition(node) else here
-    elif rule.position == _TESTED:
+    elif position == _TESTED:
         here = _TESTED if _tested(node) else here
-    elif rule.position == _STATEMENT:
+    elif position == _STATEMENT:
         here = _STATEMENT if is_alone(node) else "a value"
-    elif rule.position == _NO_ARGUMENT:
+    elif position == _NO_ARGUMENT:
         here = _ARGUMENT if _is_argument(node) else _NO_ARGUMENT
-    elif rule.position == _ARGUMENT:
+    elif position == _ARGUMENT:
         here = _ARGUMENT if _is_argument(node) else here
-    elif rule.position == _CAUGHT:
+    elif position == _CAUGHT:
         here = _CAUGHT if _is_caught(node) else here
-    elif rule.position == _CONSTANT:
+    elif position == _CONSTANT:
         here = _CONSTANT if _is_of_constant(node) else here
-    elif rule.position == _IN_INTERFACE:
+    elif position == _IN_INTERFACE:
         here = position_of_modifier(node) or here
-    if rule.position is None or rule.position in _ROLES:
+    if position is None or position in _ROLES:
         return ""
     if len(rule.pattern) == 1 and isinstance(rule.pattern[0], Leaf) and (name := _qualified_name(node)):
         return f"it is a part of `{name}` here, which may be another type"
     if here == "an attribute":
         old, new = _words(rule)
-        return "" if here == rule.position and old - new else "another declaration may not need it"
-    if here == rule.position:
+        return "" if here == position and old - new else "another declaration may not need it"
+    if here == position:
         return ""
-    return f"it is {here or 'elsewhere'} here, and {rule.position or 'elsewhere'} in the example"
+    return f"it is {here or 'elsewhere'} here, and {position or 'elsewhere'} in the example"
 
 
 def _qualified_name(node: Node) -> str:

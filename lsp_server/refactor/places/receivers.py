@@ -43,7 +43,7 @@ def has_called(rule: Rule, match: Match) -> bool:
     """
     names = receivers_of(match)
     are_called = all(name.endswith("()") and _SEVERAL_WORDS.search(name) for name in names)
-    return bool(names) and names <= rule.receivers and are_called
+    return bool(names) and names <= rule.values.receivers and are_called
 
 
 def _receivers(match: Match) -> Iterator[Node]:

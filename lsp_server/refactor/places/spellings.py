@@ -20,11 +20,10 @@ from lsp_server.refactor.code.declarations import (
 from lsp_server.refactor.code.grammar import SELF, is_access, is_call, is_string_content
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.traits import traits_of
-from lsp_server.refactor.places.doubts import changed_words
 from lsp_server.refactor.places.surroundings import function_around
 from lsp_server.refactor.rules.matching import Match
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, items, texts_of, variables
-from lsp_server.refactor.rules.rule import Rule
+from lsp_server.refactor.rules.rule import Rule, changed_words
 
 _SUPER = ("python", "super(W0self)", "super()")
 _FORMS = frozenset({_SUPER, ("php", "isset(W0)?W0:W1", "W0??W1")})
@@ -60,7 +59,7 @@ def is_sound(rule: Rule) -> bool:
         return not come.isdisjoint(_OR_NONE)
     if rule.language == "python" and "except" in stays:
         return (gone, come) == (set(), {"as"})
-    if {*gone, *come} == {traits_of(rule.language).access} and (come or rule.position is None):
+    if {*gone, *come} == {traits_of(rule.language).access} and (come or rule.around.position is None):
         return _MEMBER.search(getattr(rule.pattern[0], "kind", "")) is not None
     if is_nullable(rule) or _form(rule) in _FORMS or is_null_macro(rule.language, "".join(gone), "".join(come)):
         return True
@@ -117,8 +116,7 @@ def _is_of_receiver(rule: Rule) -> bool:
 
     `self.client` is one, and a class that stays (`Store::` becomes `Store::get()->`); a module says less.
     """
-    sides = [side[0] for side in (rule.pattern, rule.template) if len(side) == 1]
-    branches = [side.children for side in sides if isinstance(side, Branch) and len(side.children) > 2]
+    branches = [side.children for side in rule.branches if len(side.children) > 2]
     ends = {tuple(getattr(one, "name", "") for one in children[2:]) for children in branches}
     if len(branches) < 2 or len(ends) > 1 or variables(branches[0][:1]):
         return False
@@ -135,7 +133,7 @@ def unsound(rule: Rule, match: Match, scopes: Scopes) -> str | None:
     node = match.nodes[0]
     if reason := _other_default(rule, node) or _other_member(rule, node) or _other_super(rule, node):
         return reason
-    if rule.in_annotation and _has_arguments(rule, match.nodes[0]):
+    if rule.around.in_annotation and _has_arguments(rule, match.nodes[0]):
         return "it has arguments of its own here"
     if rule.language == "go" and isinstance(rule.pattern[0], Leaf) and _is_key(match.nodes[0]):
         return "it is the name of a field here"

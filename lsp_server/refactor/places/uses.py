@@ -26,7 +26,7 @@ from lsp_server.refactor.code.syntax import Syntax, parse
 from lsp_server.refactor.code.used_names import used_names
 from lsp_server.refactor.places.members import Members, is_shorthand, member_of_keys, rivalry
 from lsp_server.refactor.rules.pattern import Leaf
-from lsp_server.refactor.rules.rule import Rule
+from lsp_server.refactor.rules.rule import Rename, Rule
 
 _LEAST = 3
 """The letters of a name whose other declarations are listed: `i` is declared everywhere."""
@@ -47,29 +47,31 @@ class Use:
     behind: str = ""
 
 
-def uses_in(rule: Rule, syntax: Syntax, own: bool, path: str) -> list[Use]:
-    """Return the uses of a renamed declaration in the file `path`. `own` says that the file is the example."""
-    assert rule.rename is not None
-    if rule.rename.sort == SORT:
-        return [Use(leaf, doubt, behind=rest) for leaf, doubt, rest in roots(rule.rename, syntax, path)]
-    if rule.rename.gone is not None:
-        return [Use(node, doubt) for node, doubt in _unused(rule.rename.gone.seen_from(rule.path, path), syntax, path)]
-    if rule.rename.sort == MODULE:
+def uses_in(rule: Rule, syntax: Syntax, digest: str, path: str) -> list[Use]:
+    """Return the uses of a renamed declaration in the file `path`. `digest` names its text, as in Own."""
+    rename = rule.task
+    assert isinstance(rename, Rename)
+    own = rename.digest == digest
+    if rename.sort == SORT:
+        return [Use(leaf, doubt, behind=rest) for leaf, doubt, rest in roots(rename, syntax, path)]
+    if rename.gone is not None:
+        return [Use(node, doubt) for node, doubt in _unused(rename.gone.seen_from(rule.path, path), syntax, path)]
+    if rename.sort == MODULE:
         return [Use(leaf, doubt) for leaf, doubt in module_uses(rule, syntax, own)]
-    if rule.rename.qualifier:
-        return _qualified_uses(rule, names_of(syntax), own)
+    if rename.qualifier:
+        return _qualified_uses(rule, rename, names_of(syntax), own)
     if own:
-        return _own_uses(rule, rule.rename.start, syntax)
-    if rule.rename.is_of_file:
+        return _own_uses(rule, rename, syntax)
+    if rename.is_of_file:
         return []
     names = names_of(syntax)
-    if rule.rename.sort != "import":
+    if rename.sort != "import":
         return list(Uses(rule, names, None).all())
     imports = [one for one in names.declared(rule.words[0]).values() if one.sort == "import"]
-    same = [one for one in imports if same_origin(one.owner, rule.rename.owner)]
+    same = [one for one in imports if same_origin(one.owner, rename.owner)]
     if same:
         return list(Uses(rule, names, same[0]).all())
-    return _uses_in_module(rule, names) if _is_imported_from(rule, path) else []
+    return _uses_in_module(rule, rename, names) if _is_imported_from(rule, rename.owner, path) else []
 
 
 def _unused(gone: Import, syntax: Syntax, path: str) -> Iterator[tuple[Node, str]]:
@@ -82,8 +84,8 @@ def _unused(gone: Import, syntax: Syntax, path: str) -> Iterator[tuple[Node, str
 
 def of_module(rule: Rule, syntax: Syntax) -> list[Rule]:
     """Return the same rule for the other names that a file imports from the module of a name that got a qualifier."""
-    rename, rules, old = rule.rename, list[Rule](), rule.pattern[0]
-    if rename is None or not (rename.qualifier and rename.module) or not isinstance(old, Leaf):
+    rename, rules, old = rule.task, list[Rule](), rule.pattern[0]
+    if not (isinstance(rename, Rename) and rename.qualifier and rename.module and isinstance(old, Leaf)):
         return []
     if rename.module.startswith("use ") and re.findall(r"\w+", rename.module)[-1] != rename.qualifier_name:
         return rules  # of another module than that of the import: `Result` of this crate becomes `anyhow::Result`
@@ -92,7 +94,7 @@ def of_module(rule: Rule, syntax: Syntax) -> list[Rule]:
             pattern = (attrs.evolve(old, text=one.bound),)
             template = (attrs.evolve(old, text=rename.qualifier + one.bound),)
             other = attrs.evolve(rename, owner=origin(one))
-            rules.append(attrs.evolve(rule, pattern=pattern, template=template, rename=other))
+            rules.append(attrs.evolve(rule, pattern=pattern, template=template, task=other))
     return rules
 
 
@@ -104,34 +106,33 @@ def module_of(what: Import) -> str:
     return module if module.endswith((".", "::", "\\")) else ""
 
 
-def _qualified_uses(rule: Rule, names: Names, own: bool) -> list[Use]:
+def _qualified_uses(rule: Rule, rename: Rename, names: Names, own: bool) -> list[Use]:
     """Return the uses of an imported name that gets a qualifier; the import itself is none."""
-    assert rule.rename is not None
     imports = [one for one in names.declared(rule.words[0]).values() if one.sort == "import"]
-    same = next((one for one in imports if same_origin(one.owner, rule.rename.owner)), None)
+    same = next((one for one in imports if same_origin(one.owner, rename.owner)), None)
     if same is None:
         return []
-    first = rule.rename.qualifier_name
-    is_known = own or first in rule.unbound or not rule.rename.module or bool(names.declared(first))
+    first = rename.qualifier_name
+    is_known = own or first in rule.new_names.unbound or not rename.module or bool(names.declared(first))
     doubt = "" if is_known else f"`{first}`, which the edit uses, is not known here"
     uses = Uses(rule, names, same, clash="").all()
     apart = (one for one in uses if not any(is_import(above) for above in one.leaf.ancestors()))
     return [Use(one.leaf, doubt, one.before) for one in apart]
 
 
-def _uses_in_module(rule: Rule, names: Names) -> list[Use]:
+def _uses_in_module(rule: Rule, rename: Rename, names: Names) -> list[Use]:
     """Return the declaration of an import that got another name, and its uses in the file that has it."""
     old, new = rule.words
     found = [one for one in names.declared(old).values() if one.sort == "global"]
-    if not found or rule.rename is None:
+    if not found:
         return []
-    rename = attrs.evolve(rule.rename, sort="global", clash=_taken(new, names))
-    return list(Uses(attrs.evolve(rule, rename=rename), names, found[0]).all())
+    of_global = attrs.evolve(rename, sort="global", clash=_taken(new, names))
+    return list(Uses(attrs.evolve(rule, task=of_global), names, found[0]).all())
 
 
-def _is_imported_from(rule: Rule, path: str) -> bool:
-    """Return whether the import of an example names a file of Python, JavaScript or TypeScript."""
-    module, _, name = rule.rename.owner.rpartition(".") if rule.rename is not None else ("", "", "")
+def _is_imported_from(rule: Rule, owner: str, path: str) -> bool:
+    """Return whether an import from `owner` in the example names a file of Python, JavaScript or TypeScript."""
+    module, _, name = owner.rpartition(".")
     if name != rule.words[0] or not rule.path:
         return False
     if rule.language == "python":
@@ -148,10 +149,10 @@ def module_path(path: str) -> str:
     return _FILE_OF_MODULE.sub("", path)
 
 
-def _own_uses(rule: Rule, start: int, syntax: Syntax) -> list[Use]:
+def _own_uses(rule: Rule, rename: Rename, syntax: Syntax) -> list[Use]:
     """Return the uses in the example's file: where its declaration has its old name again they are bound to it."""
     old, new = rule.words
-    plain = syntax.data.replace(b"\r\n", b"\n")
+    plain, start = syntax.data.replace(b"\r\n", b"\n"), rename.start
     start += plain[:start].count(b"\n") if len(plain) < len(syntax.data) else 0
     end = start + len(new.encode())
     if syntax.data[start:end] != new.encode():
@@ -159,15 +160,13 @@ def _own_uses(rule: Rule, start: int, syntax: Syntax) -> list[Use]:
     undone = parse(syntax.data[:start] + old.encode() + syntax.data[end:], syntax.language)
     names = names_of(undone) if undone is not None else None
     declared = names.declared(old) if names is not None else {}
-    is_key = rule.rename is not None and rule.rename.is_key
-    one = member_of_keys(declared.values()) if is_key else declared.get(start)
+    one = member_of_keys(declared.values()) if rename.is_key else declared.get(start)
     if names is None or one is None:
         return []
     moved = len(new.encode()) - len(old.encode())
     there = {leaf.start: leaf for leaf in names_of(syntax).leaves(old)}
     uses: list[Use] = []
-    known = rule.rename.clash if rule.rename is not None else None  # some uses may have the new name already
-    for use in Uses(rule, names, one, known).all():
+    for use in Uses(rule, names, one, rename.clash).all():  # some uses may have the new name already
         at = use.leaf.start + (moved if use.leaf.start > start else 0)
         if use.leaf.start != start and at in there:
             uses.append(attrs.evolve(use, leaf=there[at]))
@@ -181,8 +180,8 @@ class Uses:
     """
 
     def __init__(self, rule: Rule, names: Names, own: Declaration | None, clash: str | None = None) -> None:
-        assert rule.rename is not None
-        rename = rule.rename
+        rename = rule.task
+        assert isinstance(rename, Rename)
         self._old, self._new = rule.words
         self._rename, self._names, self._own = rename, names, own
         self._imports = imports_of(names.syntax)

@@ -22,7 +22,7 @@ from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.rules.matching import Match, match_at, matches
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, names_in, texts_of, weight
-from lsp_server.refactor.rules.rule import Rule
+from lsp_server.refactor.rules.rule import Rename, Rule, Spread
 
 _NOT_BOUND = "its value is not bound as in the example"
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -31,7 +31,7 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 def patterns_of(rule: Rule) -> Iterator[Sequence[Pattern]]:
     """Yield the pattern of a rule, and those of what looks like its places."""
     yield rule.pattern
-    words = re.findall(r"\w+", rule.rename.module) if rule.rename is not None and rule.rename.qualifier else []
+    words = re.findall(r"\w+", rule.task.module) if isinstance(rule.task, Rename) and rule.task.qualifier else []
     if words:
         yield (Leaf("", words[-1], named=True),)  # the module's other names follow too
     for near in near_patterns(rule):
@@ -41,7 +41,7 @@ def patterns_of(rule: Rule) -> Iterator[Sequence[Pattern]]:
 def may_have_places(rule: Rule, tree: tree_sitter.Tree, data: bytes, language: Language) -> bool:
     """Return whether a file may have a place of a rule, or something that looks like one."""
     words = other_syntax(rule)
-    if rule.rename is not None or traits_of(language.id).macros or (words is not None and words.search(data)):
+    if isinstance(rule.task, Rename) or traits_of(language.id).macros or (words is not None and words.search(data)):
         return True
     return any(may_have_place(pattern, tree, data, language) for pattern in patterns_of(rule))
 
@@ -90,7 +90,7 @@ def near_patterns(rule: Rule) -> tuple[Near, ...]:
     top = rule.pattern[0]
     found: list[Near] = []
     inner = top.children[0] if len(top.children) == 1 else None
-    if top.kind == "expression_statement" and isinstance(inner, Branch) and rule.level < 0:
+    if top.kind == "expression_statement" and isinstance(inner, Branch) and rule.edges.level < 0:
         top = inner
         found.append(Near(top, "it is a part of an expression here, and the edit is a statement"))
     arguments = _with_any_arguments(top, itertools.count())
@@ -213,7 +213,7 @@ def _values(rule: Rule) -> Collection[str]:
 
 def _with_any_receiver(pattern: Branch, values: Collection[str], rule: Rule) -> Branch:
     """Return a pattern whose method may be of any value, if the edit gives it another name."""
-    stays = {item.text for item in items(rule.template) if isinstance(item, Leaf) and not rule.spreads}
+    stays = {item.text for item in items(rule.template) if isinstance(item, Leaf) and not isinstance(rule.task, Spread)}
     children = list(pattern.children)
     for index, child in enumerate(children):
         if isinstance(child, Branch):
@@ -264,7 +264,7 @@ def _with_hole(access: Branch) -> Branch:
 
 def _spread_pattern(rule: Rule) -> Branch | None:
     """Return the value that a rule takes more out of, as a pattern; None if it is no such rule, or a plain value."""
-    waiting: list[Pattern] = list(rule.pattern) if rule.spreads else []
+    waiting: list[Pattern] = list(rule.pattern) if isinstance(rule.task, Spread) else []
     while waiting:
         one = waiting.pop()
         if not isinstance(one, Branch):

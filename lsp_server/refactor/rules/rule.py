@@ -1,13 +1,13 @@
 """Rules: what an edit of trees is, what it asks of a place, and the imports that go along with it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 import attrs
 
 from lsp_server.refactor.code.imports import Import, ImportEdit
-from lsp_server.refactor.rules.pattern import Branch, Leaf, Pattern
+from lsp_server.refactor.rules.pattern import Branch, Leaf, Pattern, texts_of
 
 
 @attrs.frozen
@@ -47,6 +47,19 @@ class Seen:
     sorts: tuple[frozenset[str], ...]
     fewest: int
     pairs: tuple[tuple[str, str], ...] = ()
+
+
+@attrs.frozen
+class Values:
+    """What the variables of a pattern were in the examples.
+
+    `seen` are those that vary, and `receivers` what the receivers among them are called, each with the types that the
+    file writes for them. `names` are those of the widest form that are a name alone.
+    """
+
+    seen: tuple[Seen, ...] = ()
+    receivers: frozenset[str] = frozenset()
+    names: tuple[str, ...] = ()
 
 
 ImportSort = Literal["", "statement", "relative", "removal", "package"]
@@ -120,80 +133,169 @@ class Inserts:
 
 
 @attrs.frozen
-class Rule:
-    """An edit of trees: each place that fits `pattern` becomes `template`.
+class Spread:
+    """That an edit only takes more out of a value: `x = f()` becomes `x, y = f()`.
 
-    Both are runs of sibling nodes, nearly always of one. `indent` is the white space before the example's first line
-    after the edit, and `unit` one step of its indentation. `tail` and `template_tail` are the ends of the nodes that
-    no token has, such as ";". `level` and `pattern_level` say how tightly the two sides bind. `repeats` says that the
-    pattern fits the template again, so that places which have the edit already must be found. Of the names that only
-    the edit has, `brings` are those that the file of the example binds, and a place must know them too; `unbound`
-    those that nothing in that file binds; `binds` those that the edit itself binds. `needs` says what the edit asks
-    of the function around a place, see surroundings.py. `uses` says how the example uses what changed, and so must a
-    place; it is empty where that does not matter. `spreads` says that it only takes more out of a value, and `unread`
-    are those of `binds` that it does not use itself. `drops_used` says that the example uses a parameter that it
-    drops, and `followers` are the patterns of other rules that edit the uses of names which it drops, as
-    `bound_beside` are names that it uses, and that the edit of another one around it binds. `jumps` are the words of
-    the example's code that leave something else after the edit, see jumps.py.
-    `hides` are the globals that it uses, and that its own names hide after the edit.
-    `is_syntax` says that no name tells what is meant, and `receivers` what the varying receivers of the examples are
-    called and `position` where the code is (None: anywhere), `seen` what its variables are, and `assumed` the names
-    that it reads and nothing binds, see doubts.py. `in_annotation` says that Python may not evaluate the example.
-    `ending` is the end of the statement around it, if the edit changed that: ";" or "".
-    `wide` says why all places are doubtful, see wide.py. `path` is the example's, and `values` are the names that the
-    widest form has for its variables there. `home` is the folder that two examples share, if they made a rule so wide
-    that nothing else says what is meant; None if it is sure everywhere. `imports` says what a rule of imports does, ""
-    for others. `rename` is the declaration whose name it changes, and then the places are its uses. `inserts` are the
-    statements that it adds, if it only does that. `follows` pairs the imports by which other packages know the classes
-    of the example's package that it takes away and brings, and `needed` are imports that the example's file had, and
-    that only the template uses. `members` are those that it begins to use of the type around the example, which is the
-    `owner`, and `trait` is that of a method of Rust, or the bases of one that overrides and goes (None: any); `spaces`
-    are the namespaces and types around it, see owners.py.
+    `unread` are the names that it binds and does not use itself.
     """
 
-    language: str
-    pattern: tuple[Pattern, ...]
-    template: tuple[Pattern, ...]
-    names: tuple[Name, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+Task = ImportSort | Rename | Inserts | Spread
+"""What sort of edit it is: of imports alone, another name of a declaration, lines that are added, or a value of which
+more is taken; "" for all others."""
+
+
+@attrs.frozen
+class NewNames:
+    """The names that only the template has, and the imports that go along with them.
+
+    `known` are those that the file of the example binds, and a place must know them too; `unbound` those that nothing
+    in that file binds; `binds` those that the edit itself binds. `assumed` are those that it reads and nothing binds,
+    see doubts.py, and `beside` those that the edit of another rule around it binds. `needed` are imports that the
+    example's file had. `follows` pairs the imports by which other packages know the classes of the example's package
+    that the edit takes away and brings.
+    """
+
+    known: tuple[str, ...] = ()
+    unbound: tuple[str, ...] = ()
+    binds: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    needed: tuple[Import, ...] = ()
+    follows: tuple[tuple[Import, Import], ...] = ()
+
+    def joined(self, other: "NewNames") -> "NewNames":
+        """Return those of the first of two examples, without what the file of the other one makes otherwise."""
+        known = tuple(name for name in self.known if name in other.known)
+        return attrs.evolve(self, known=known, unbound=tuple(name for name in self.unbound if name in other.unbound))
+
+    def with_bound(self, others: Collection[str]) -> "NewNames":
+        """Return them where other rules of the examples bind the names `others`: those are beside, and nothing else."""
+        known, unbound = (tuple(name for name in mine if name not in others) for mine in (self.known, self.unbound))
+        beside = tuple(name for name in (*self.known, *self.unbound) if name in others)
+        return attrs.evolve(self, known=known, unbound=unbound, beside=beside)
+
+
+@attrs.frozen
+class Edges:
+    """How the two sides of an edit meet the code around them.
+
+    `indent` is the white space before the example's first line after the edit, and `unit` one step of its indentation.
+    `tail` and `template_tail` are the ends of the nodes that no token has, such as ";". `level` and `pattern_level` say
+    how tightly the two sides bind. `ending` is the end of the statement around the example, if the edit changed that:
+    ";" or "".
+    """
+
     indent: str = ""
     unit: str = "    "
     tail: str = ""
     template_tail: str = ""
     level: int = -1
     pattern_level: int = -1
-    repeats: bool = False
-    brings: tuple[str, ...] = ()
-    unbound: tuple[str, ...] = ()
-    binds: tuple[str, ...] = ()
-    needs: tuple[Need, ...] = ()
-    uses: frozenset[str] = frozenset()
-    spreads: bool = False
-    unread: tuple[str, ...] = ()
-    drops_used: bool = False
-    followers: tuple[Pattern, ...] = ()
-    bound_beside: tuple[str, ...] = ()
+    ending: str | None = None
+
+    def joined(self, other: "Edges") -> "Edges":
+        """Return the edges of the first of two examples, with the ending that both have."""
+        return attrs.evolve(self, ending=self.ending if self.ending == other.ending else None)
+
+
+@attrs.frozen
+class Allowed:
+    """What an example does although it may change the meaning of code: a place may do so too.
+
+    `jumps` are the words of its code that leave something else after the edit, see jumps.py, and `hides` the globals
+    that it uses, and that its own names hide after the edit. `drops` says that it uses a parameter that it drops, or
+    reads a variable whose value it drops, and `followers` are the patterns of other rules of the examples that edit the
+    uses of names which it drops, see drops.py.
+    """
+
     jumps: frozenset[str] = frozenset()
     hides: frozenset[str] = frozenset()
-    is_syntax: bool = False
-    receivers: frozenset[str] = frozenset()
+    drops: bool = False
+    followers: tuple[Pattern, ...] = ()
+
+    def joined(self, other: "Allowed") -> "Allowed":
+        """Return what one of two examples does; what is hidden is that of the first."""
+        return attrs.evolve(self, jumps=self.jumps | other.jumps, drops=self.drops or other.drops)
+
+
+@attrs.frozen
+class Surroundings:
+    """What is around an example, and is asked of a place too.
+
+    `needs` says what the edit asks of the function, see surroundings.py. `uses` says how the example uses what changed;
+    it is empty where that does not matter. `position` says where the code is (None: anywhere), see positions.py, and
+    `in_annotation` that Python may not evaluate it. `home` is the folder that two examples share, if they made a rule
+    so wide that nothing else says what is meant; None if it is sure everywhere.
+    """
+
+    needs: tuple[Need, ...] = ()
+    uses: frozenset[str] = frozenset()
     position: str | None = None
-    seen: tuple[Seen, ...] = ()
-    assumed: tuple[str, ...] = ()
     in_annotation: bool = False
-    ending: str | None = None
-    wide: str = ""
-    path: str = ""
-    values: tuple[str, ...] = ()
     home: str | None = None
-    imports: ImportSort = ""
-    rename: Rename | None = None
-    inserts: Inserts | None = None
-    follows: tuple[tuple[Import, Import], ...] = ()
-    needed: tuple[Import, ...] = ()
-    owner: str = ""
+
+    def joined(self, other: "Surroundings") -> "Surroundings":
+        """Return what is around the first of two examples of one pattern, used and placed as both are."""
+        uses = self.uses | other.uses if self.uses and other.uses else frozenset[str]()
+        return attrs.evolve(self, uses=uses, position=self.position if self.position == other.position else None)
+
+    def widened(self, other: "Surroundings", home: str | None) -> "Surroundings":
+        """Return what is around two examples whose patterns differ. Where their functions do, any will do."""
+        others = {need.word: need for need in other.needs}
+        both = [(need, others[need.word]) for need in self.needs if need.word in others]
+        needs = tuple(one if one == each else Need(one.word, None, one.values) for one, each in both)
+        in_annotation = self.in_annotation and other.in_annotation
+        return attrs.evolve(self.joined(other), needs=needs, in_annotation=in_annotation, home=home)
+
+
+@attrs.frozen
+class Owner:
+    """The type around an example, by its name, and what the edit takes from it; see owners.py.
+
+    `members` are those that the edit begins to use. `trait` is that of a method of Rust, or the bases of one that
+    overrides and goes (None: any). `spaces` are the namespaces and types around the example.
+    """
+
+    name: str = ""
     members: tuple[str, ...] = ()
     trait: str | None = None
     spaces: frozenset[str] = frozenset()
+
+    def joined(self, other: "Owner") -> "Owner":
+        """Return what two examples of one edit have in common."""
+        members = tuple(name for name in self.members if name in other.members)
+        trait = self.trait if self.trait == other.trait else None
+        return Owner(self.name, members, trait, self.spaces | other.spaces)
+
+
+@attrs.frozen
+class Rule:
+    """An edit of trees: each place that fits `pattern` becomes `template`.
+
+    Both are runs of sibling nodes, nearly always of one; those of a Rename are the two names, and its places are the
+    uses of the declaration. `names` are the free ones of the pattern. `repeats` says that the pattern fits the template
+    again, so that places which have the edit already must be found. `is_syntax` says that no name tells what is meant,
+    and `wide` why all places are doubtful, see wide.py. `path` is the example's.
+    """
+
+    language: str
+    pattern: tuple[Pattern, ...]
+    template: tuple[Pattern, ...]
+    task: Task = ""
+    names: tuple[Name, ...] = ()
+    new_names: NewNames = NewNames()
+    edges: Edges = Edges()
+    repeats: bool = False
+    around: Surroundings = Surroundings()
+    owner: Owner = Owner()
+    values: Values = Values()
+    allowed: Allowed = Allowed()
+    is_syntax: bool = False
+    wide: str = ""
+    path: str = ""
 
     @property
     def words(self) -> tuple[str, str]:
@@ -202,6 +304,11 @@ class Rule:
         assert isinstance(old, Leaf)
         assert isinstance(new, Leaf)
         return old.text, new.text
+
+    @property
+    def branches(self) -> list[Branch]:
+        """The sides that are one node with others inside."""
+        return [side[0] for side in (self.pattern, self.template) if len(side) == 1 and isinstance(side[0], Branch)]
 
 
 @attrs.frozen
@@ -232,6 +339,12 @@ class RuleSet:
     def all(self) -> tuple[Rule, ...]:
         """All rules, those that come before others first."""
         return (*self.rules, *self.wide)
+
+
+def changed_words(rule: Rule) -> tuple[set[str], set[str], set[str]]:
+    """Return the tokens that an edit takes away, those that it brings, and those that stay."""
+    old, new = (set(texts_of(side)) for side in (rule.pattern, rule.template))
+    return old - new, new - old, old & new
 
 
 def has_same_sides(one: Rule, other: Rule) -> bool:

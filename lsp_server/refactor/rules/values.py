@@ -66,7 +66,7 @@ def _by_index(one: Sequence[frozenset[str]], other: Sequence[frozenset[str]]) ->
 
 def other_value(rule: Rule, match: Match, *, has_short_name: bool) -> str:
     """Return how a value of a place differs from those of the examples so that more may be meant; "" if none does."""
-    known = {seen.name: seen for seen in rule.seen}
+    known = {seen.name: seen for seen in rule.values.seen}
     for variable, bound in _variables(match):
         seen, here = known.get(variable.name), _seen(variable, bound)
         if seen is None:
@@ -100,7 +100,7 @@ def _is_other_format(rule: Rule) -> bool:
 def lost(rule: Rule, match: Match) -> str:
     """Return the code that a place would lose: the example had nothing in its place."""
     kept = variables(rule.template)
-    empty = {seen.name for seen in rule.seen if not seen.fewest and not seen.sorts} - kept
+    empty = {seen.name for seen in rule.values.seen if not seen.fewest and not seen.sorts} - kept
     nodes = [node for bound in match.bounds if isinstance(bound.item, Rest) and bound.item.name in empty
              for node in bound.nodes]  # fmt: skip
     return nodes[0].tokens if nodes else ""
@@ -132,7 +132,7 @@ def _other_object(rule: Rule, match: Match) -> str:
     A call says what its object is for, if that has a key of the example's. What a value is compared with may be
     anything, unless the same numbers and texts of one word or two say what it is.
     """
-    known = {key: value for seen in rule.seen for key, value in seen.pairs}
+    known = {key: value for seen in rule.values.seen for key, value in seen.pairs}
     nodes = (node for item, bound in _variables(match) if isinstance(item, Rest) for node in bound.nodes)
     here = dict(pair for node in nodes if (pair := _pair(node)))
     if not known or not _gets_key(rule):
@@ -179,8 +179,7 @@ def _sort(node: Node) -> str:
 @functools.cache
 def _wrapped(rule: Rule) -> frozenset[str]:
     """Return the arguments that an edit puts something around, in a call that stays: `f($X)` becomes `f({a: $X})`."""
-    sides = [side[0] for side in (rule.pattern, rule.template) if len(side) == 1]
-    calls = [side for side in sides if isinstance(side, Branch) and is_call(side)]
+    calls = [side for side in rule.branches if is_call(side)]
     if len(calls) != 2 or calls[0].children[0] != calls[1].children[0]:
         return frozenset()
     old, new = (dict(_depths(call, 0)) for call in calls)
