@@ -1,5 +1,6 @@
 """Which syntax nodes an example changed: the smallest ones on both sides that say enough for a rule."""
 
+import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
@@ -23,6 +24,9 @@ from lsp_server.refactor.code.grammar import (
 )
 from lsp_server.refactor.code.node import Node, same
 from lsp_server.refactor.code.syntax import Syntax
+
+_ANNOTATION = re.compile(r"^(marker_)?annotation$|^decorator$|^attribute(_group|_list)?$")
+_SIGNS = ("@", "[", "#[")
 
 
 @attrs.frozen(eq=False)
@@ -98,6 +102,9 @@ def _compare(before: Node, after: Node, found: Difference) -> None:
     if before.kind == after.kind and is_container(before):
         _compare_runs(before, after, found)
         return
+    if gone := _annotations_gone(before, after):
+        found.changes += [Change((one,), ()) for one in gone]
+        return
     is_inside = _is_within(before, after)
     is_around = not is_inside and _is_within(after, before)
     is_whole = is_inside or (is_around and not is_expression(before))
@@ -115,6 +122,21 @@ def _compare(before: Node, after: Node, found: Difference) -> None:
             _compare(first, second, found)
     else:
         _add_without_bodies(before, after, pairs, found)
+
+
+def _annotations_gone(before: Node, after: Node) -> list[Node]:
+    """Return the annotations, attributes or decorators of a declaration that went, if nothing else changed."""
+    ones = [one for child in before.children for one in (child, *child.children) if _is_annotation(one)]
+    kept = {node.digest for node in after.walk()} if ones else set()
+    gone = [one for one in ones if one.digest not in kept]
+    inside = {id(leaf) for one in gone for leaf in one.leaves()}
+    rest = [leaf.text for leaf in before.leaves() if id(leaf) not in inside]
+    return gone if rest == [leaf.text for leaf in after.leaves()] else []
+
+
+def _is_annotation(node: Node) -> bool:
+    """Return whether a node is an annotation with its sign or its brackets."""
+    return _ANNOTATION.search(node.kind) is not None and bool(node.children) and node.children[0].text in _SIGNS
 
 
 def _is_within(inner: Node, outer: Node) -> bool:

@@ -352,8 +352,9 @@ def deleted_line(syntax: Syntax, start: int, end: int) -> ByteEdit:
     data = syntax.data
     first, last = data.rfind(b"\n", 0, start) + 1, data.find(b"\n", end)
     last = len(data) if last == -1 else last + 1
-    if data[first:start].strip() or data[end:last].strip(b"; \t\r\n"):
-        is_spaced = data[:start].endswith(b" ") and data[end:].startswith(b" ")
+    left = data[first:start]
+    if left.strip() or data[end:last].strip(b"; \t\r\n"):
+        is_spaced = data[end : end + 1] == b" " and (left[-1:] in b" (" or not left.strip())
         return ByteEdit(start, end + is_spaced, "")
     return ByteEdit(first, last, "")
 

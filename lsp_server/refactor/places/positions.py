@@ -25,6 +25,9 @@ _POSITIONS = {
     "a bound of a type": re.compile(r"^(trait_bounds|where_predicate|type_bound|constraint)$"),
     "an attribute": re.compile(r"^attribute_item$"),
 }
+_ANNOTATIONS = frozenset(
+    {"marker_annotation", "annotation", "decorator", "attribute", "attribute_list", "attribute_group"}
+)
 _STREAMS = frozenset({"<<", ">>"})
 """Operators of which each takes what the one before it gave."""
 _FIXTURE, _PROVIDER = "a fixture of PHPUnit", "what hands data to tests of PHPUnit"
@@ -142,6 +145,8 @@ def _qualified_name(node: Node) -> str:
 
 def _position(node: Node) -> str:
     above = node.parent
+    if node.kind in _ANNOTATIONS and any("parameter" in one.kind for one in itertools.islice(node.ancestors(), 2)):
+        return "a parameter's"
     if is_callee(node) and PLAIN_KIND.search(node.kind):
         return "a conversion"
     if above is not None and node is above.children[0] and _STREAMS & _signs(node) & _signs(above):
