@@ -15,7 +15,8 @@ from lsp_server.refactor.code.syntax import parse
 from lsp_server.refactor.edit.file_edit import counted
 from lsp_server.refactor.edit.rewrite import fits_language, may_fit
 from lsp_server.refactor.rules.pattern import Item, Leaf, items, literals, texts_of
-from lsp_server.refactor.rules.rule import Rename, Rule, RuleSet
+from lsp_server.refactor.rules.rule import Rule, RuleSet
+from lsp_server.refactor.rules.task import Rename
 from lsp_server.refactor.search import Target
 
 _LEAST_OF_ARGUMENT = 2

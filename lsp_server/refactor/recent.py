@@ -27,7 +27,8 @@ from lsp_server.refactor.learn.wide import sure_and_wide
 from lsp_server.refactor.pending import Places, by_place
 from lsp_server.refactor.places.doubts import SURE
 from lsp_server.refactor.rules.pattern import names_in
-from lsp_server.refactor.rules.rule import Inserts, Own, Rename, Rule, RuleSet, has_same_sides
+from lsp_server.refactor.rules.rule import Own, Rule, RuleSet, has_same_sides
+from lsp_server.refactor.rules.task import Inserts, Rename
 from lsp_server.refactor.search import Found, Target
 
 _MAX_RULES = 2

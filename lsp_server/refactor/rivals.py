@@ -15,7 +15,8 @@ from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.edit.rewrite import fits_language
 from lsp_server.refactor.places.doubts import is_same_file
 from lsp_server.refactor.places.modules import Declared
-from lsp_server.refactor.rules.rule import Rename, Rule, RuleSet
+from lsp_server.refactor.rules.rule import Rule, RuleSet
+from lsp_server.refactor.rules.task import Rename
 from lsp_server.refactor.search import Target, texts_of
 from lsp_server.refactor.worker import side_by_side
 

@@ -17,7 +17,8 @@ from lsp_server.refactor.code.imports import Import
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.rules.pattern import Leaf
-from lsp_server.refactor.rules.rule import Rename, Rule
+from lsp_server.refactor.rules.rule import Rule
+from lsp_server.refactor.rules.task import Rename
 
 SORT = "root"
 """The `sort` of these rules' Rename, whose `rivals` are the other crates that a folder knows."""

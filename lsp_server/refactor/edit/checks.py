@@ -30,7 +30,8 @@ from lsp_server.refactor.places.spellings import unsound
 from lsp_server.refactor.places.surroundings import function_around, other_use, unmet
 from lsp_server.refactor.rules.matching import Bound, Match, match_at, matches
 from lsp_server.refactor.rules.pattern import Branch, Hole, Item, Leaf, Pattern, Rest, as_pattern, items, names_in
-from lsp_server.refactor.rules.rule import Name, Rule, Spread
+from lsp_server.refactor.rules.rule import Name, Rule
+from lsp_server.refactor.rules.task import Spread
 from lsp_server.refactor.rules.values import lost
 
 _REQUIRE = re.compile(rb"= require\(['\"]")

@@ -13,7 +13,8 @@ from lsp_server.refactor.edit.parentheses import needed_around, needed_in, witho
 from lsp_server.refactor.places.insertion_places import first_line_beside, position_of, tails_of, with_line_ends
 from lsp_server.refactor.rules.matching import Bound, Match
 from lsp_server.refactor.rules.pattern import Hole, Item, Leaf, Rest, Text
-from lsp_server.refactor.rules.rule import Inserts, Rule
+from lsp_server.refactor.rules.rule import Rule
+from lsp_server.refactor.rules.task import Inserts
 
 OPENING = frozenset("([{")
 CLOSING = frozenset({")", "]", "}", ">", "/>"})

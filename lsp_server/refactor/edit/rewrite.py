@@ -35,7 +35,8 @@ from lsp_server.refactor.places.uses import of_module, uses_in
 from lsp_server.refactor.rules.candidates import in_macros, may_have_places, near_places, other_syntax, patterns_of
 from lsp_server.refactor.rules.matching import Bound, Match
 from lsp_server.refactor.rules.pattern import Branch, Leaf, literals
-from lsp_server.refactor.rules.rule import Rename, Rule, RuleSet
+from lsp_server.refactor.rules.rule import Rule, RuleSet
+from lsp_server.refactor.rules.task import Rename
 
 
 def fits_language(rule: Rule, language: Language) -> bool:

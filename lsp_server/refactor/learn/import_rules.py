@@ -15,7 +15,8 @@ from lsp_server.refactor.code.node import Node, same
 from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.learn.wide import sure_and_wide
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest
-from lsp_server.refactor.rules.rule import ImportSort, Rename, Rule
+from lsp_server.refactor.rules.rule import Rule
+from lsp_server.refactor.rules.task import ImportSort, Rename
 
 _LISTS = frozenset({"import_clause", "use_list", "namespace_use_group", "namespace_selectors"})
 

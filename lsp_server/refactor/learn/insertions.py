@@ -19,7 +19,8 @@ from lsp_server.refactor.code.traits import Traits, traits_of
 from lsp_server.refactor.places.surroundings import needs_of
 from lsp_server.refactor.rules.matching import match_at
 from lsp_server.refactor.rules.pattern import ENOUGH, Branch, Pattern, Rest, variables, weight
-from lsp_server.refactor.rules.rule import Inserts, Need, Rule, Task
+from lsp_server.refactor.rules.rule import Need, Rule
+from lsp_server.refactor.rules.task import Inserts, Task
 
 _MOST = 4
 """The statements that an example may add in one place."""

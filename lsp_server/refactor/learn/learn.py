@@ -52,11 +52,11 @@ from lsp_server.refactor.rules.rule import (
     Own,
     Rule,
     RuleSet,
-    Spread,
     Surroundings,
     Values,
     has_same_sides,
 )
+from lsp_server.refactor.rules.task import Spread
 from lsp_server.refactor.rules.values import seen_of
 
 _MOST_INSERTIONS = 2

@@ -41,7 +41,8 @@ from lsp_server.refactor.rules.pattern import (
     variables,
     weight,
 )
-from lsp_server.refactor.rules.rule import Rename, Rule, RuleSet, has_same_sides
+from lsp_server.refactor.rules.rule import Rule, RuleSet, has_same_sides
+from lsp_server.refactor.rules.task import Rename
 
 _VARIABLE = re.compile(r"(\$\$?)([A-Z][A-Z0-9_]*)")
 _MOST_SHOWN = 300

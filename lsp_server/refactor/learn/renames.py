@@ -20,7 +20,8 @@ from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.members import KEYED, member_of_keys
 from lsp_server.refactor.places.uses import Uses, is_fixture, module_of, module_path, of_module
 from lsp_server.refactor.rules.pattern import Leaf
-from lsp_server.refactor.rules.rule import NewNames, Rename, Rule
+from lsp_server.refactor.rules.rule import NewNames, Rule
+from lsp_server.refactor.rules.task import Rename
 
 
 @attrs.frozen(eq=False)

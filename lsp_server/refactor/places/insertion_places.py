@@ -15,7 +15,8 @@ from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.surroundings import function_around
 from lsp_server.refactor.rules.matching import Match, match_at, matches
 from lsp_server.refactor.rules.pattern import Hole, Leaf, Rest, as_pattern, items
-from lsp_server.refactor.rules.rule import Inserts, Rule
+from lsp_server.refactor.rules.rule import Rule
+from lsp_server.refactor.rules.task import Inserts
 
 _Key = tuple[tuple[int, ...], ...]
 _CASE = re.compile(r"^(switch_(case|default|block_statement_group)|case_statement|default_statement)$")

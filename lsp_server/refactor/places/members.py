@@ -16,7 +16,7 @@ from lsp_server.refactor.code.declarations import (
 )
 from lsp_server.refactor.code.grammar import SELF, callee_of, is_call, is_callee, is_import, is_name, is_string_content
 from lsp_server.refactor.code.node import Node
-from lsp_server.refactor.rules.rule import Rename
+from lsp_server.refactor.rules.task import Rename
 
 _SEVERAL_WORDS = re.compile(r"[a-z0-9][A-Z]|\w_[A-Za-z]")
 _SELF = SELF | {"Self", "$this", "super", "base"}

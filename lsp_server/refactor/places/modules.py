@@ -22,7 +22,8 @@ from lsp_server.refactor.code.syntax import Syntax, parse
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.uses import Uses, module_path
 from lsp_server.refactor.rules.pattern import Leaf
-from lsp_server.refactor.rules.rule import Rename, Rule
+from lsp_server.refactor.rules.rule import Rule
+from lsp_server.refactor.rules.task import Rename
 
 _GO_MODULE = re.compile(r"^module\s+(\S+)", re.M)
 _CRATE = re.compile(r"^\s*name\s*=\s*\"([\w-]+)\"", re.M)

@@ -26,7 +26,8 @@ from lsp_server.refactor.code.syntax import Syntax, parse
 from lsp_server.refactor.code.used_names import used_names
 from lsp_server.refactor.places.members import Members, is_shorthand, member_of_keys, rivalry
 from lsp_server.refactor.rules.pattern import Leaf
-from lsp_server.refactor.rules.rule import Rename, Rule
+from lsp_server.refactor.rules.rule import Rule
+from lsp_server.refactor.rules.task import Rename
 
 _LEAST = 3
 """The letters of a name whose other declarations are listed: `i` is declared everywhere."""

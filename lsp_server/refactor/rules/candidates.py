@@ -22,7 +22,8 @@ from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.rules.matching import Match, match_at, matches
 from lsp_server.refactor.rules.pattern import Branch, Hole, Leaf, Pattern, Rest, items, names_in, texts_of, weight
-from lsp_server.refactor.rules.rule import Rename, Rule, Spread
+from lsp_server.refactor.rules.rule import Rule
+from lsp_server.refactor.rules.task import Rename, Spread
 
 _NOT_BOUND = "its value is not bound as in the example"
 _TOKEN = re.compile(r"\w+|[^\w\s]")
