@@ -11,7 +11,7 @@ from lsp_server.refactor.change.difference import Change
 from lsp_server.refactor.change.generalise import Sides
 from lsp_server.refactor.change.overrides import overrides_known
 from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, imports_of, is_relative_import
-from lsp_server.refactor.code.declarations import names_of
+from lsp_server.refactor.code.declarations import is_class, names_of
 from lsp_server.refactor.code.grammar import (
     SELF,
     callee_of,
@@ -370,9 +370,11 @@ def _is_broken(node: Node) -> bool:
 
 
 def _is_near(node: Node, own: Sequence[tuple[int, int]]) -> bool:
-    """Return whether a place is in the same function as an example."""
-    function = function_around(node)
-    return function is not None and any(function.start <= start and end <= function.end for start, end in own)
+    """Return whether a place is in the same function as an example, or in the same statement outside of functions."""
+    around = function_around(node) or next((one for one in node.ancestors() if is_statement(one)), None)
+    if around is None or is_class(around):
+        return False
+    return any(around.start <= start and end <= around.end for start, end in own)
 
 
 def _has_short_name(rule: Rule) -> bool:

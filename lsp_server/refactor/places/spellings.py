@@ -45,6 +45,7 @@ _MEMBER = re.compile(
     r"^((method|function|field|property|constructor|const)_(declaration|definition)|public_field_definition)$"
 )
 COMPOSED = re.compile(r"^(bounded|union|intersection|optional|nullable|reference|pointer|array|dynamic)_type$")
+_OPEN_TYPE = re.compile(r"^(function|constructor|conditional|infer)_type$")
 _TYPE_ALONE = re.compile(r"^(class_literal|instanceof_expression)$")
 
 
@@ -61,7 +62,9 @@ def is_sound(rule: Rule) -> bool:
         return (gone, come) == (set(), {"as"})
     if {*gone, *come} == {traits_of(rule.language).access} and (come or rule.around.position is None):
         return _MEMBER.search(getattr(rule.pattern[0], "kind", "")) is not None
-    if is_nullable(rule) or _form(rule) in _FORMS or is_null_macro(rule.language, "".join(gone), "".join(come)):
+    if is_nullable(rule) or is_undefined(rule) or _form(rule) in _FORMS:
+        return True
+    if is_null_macro(rule.language, "".join(gone), "".join(come)):
         return True
     signs = list(items(rule.pattern))
     if len(signs) == 2 and getattr(signs[0], "text", "") == "assert" and isinstance(signs[1], Hole):
@@ -80,6 +83,12 @@ def is_nullable(rule: Rule) -> bool:
     """Return whether an edit of PHP says of a parameter whose default is `null` that it may be `null`."""
     last = [*items(rule.pattern)][-1]
     return rule.language == "php" and isinstance(last, Hole) and last.kinds == {"null"}
+
+
+def is_undefined(rule: Rule) -> bool:
+    """Return whether an edit of TypeScript says of a member that may be missing that it may be undefined, as it may."""
+    gone, come, stays = changed_words(rule)
+    return "?" in stays and not gone and come == {"|", "undefined"}
 
 
 def _form(rule: Rule) -> tuple[str, str, str]:
@@ -180,8 +189,13 @@ def _is_asked(node: Node) -> bool:
 
 
 def _other_member(rule: Rule, node: Node) -> str | None:
-    """Return a reason if a member is otherwise visible than one without a modifier, or a parameter may be `null`."""
+    """Return a reason if a member is otherwise visible than one without a modifier, or may be `null` or undefined."""
     gone, come, _ = changed_words(rule)
+    if is_undefined(rule) and (kind := node.child("type")) is not None:
+        if _OPEN_TYPE.search(kind.children[-1].kind):
+            return "its type would need parentheses"
+        is_done = not {"undefined", "any", "unknown"}.isdisjoint(kind.children[-1].tokens.split("|"))
+        return "it may be undefined already" if is_done else None
     if is_nullable(rule):
         return "its type has `null` already" if node.children[0].tokens.lower() in ("mixed", "null") else None
     if {*gone, *come} != {traits_of(rule.language).access}:

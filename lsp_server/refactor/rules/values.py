@@ -29,6 +29,7 @@ _FUNCTION = frozenset({"a function"})
 _DONE = frozenset({"an object"})
 """What an edit that puts something around a value may have made already."""
 _CLASS_NAME = re.compile(r"[A-Z]\w*[a-z]\w*")
+_CAST = re.compile(r"cast_expression$|^as_expression$|^type_assertion$|^(compound_literal|type_conversion)_expression$")
 _OPERATION = frozenset({"an operation"})
 _IS_OPERATION = re.compile(r"^(binary|boolean|infix|additive|multiplicative|comparison)_(expression|operator)$")
 _WITH_TYPE = frozenset({"", "an operation", "a call", "a class"})
@@ -76,7 +77,7 @@ def other_value(rule: Rule, match: Match, *, has_short_name: bool) -> str:
         if _is_arguments(variable) and len(here.sorts) != len(seen.sorts) and _is_other_format(rule):
             return "the example formats more or fewer arguments"
         others = _STRUCTURES if variable.name in _wrapped(rule) else _FUNCTION
-        if variable.name in _wrapped(rule) and all(old <= _LITERAL for old in seen.sorts):
+        if variable.name in _converted(rule) and all(old <= _LITERAL for old in seen.sorts):
             others = others | _WITH_TYPE
         if [getattr(one, "name", "") for one in rule.template] == [variable.name]:
             others |= _OPERATION  # a wrapper's value may be of another type than what a function returns
@@ -179,15 +180,31 @@ def _sort(node: Node) -> str:
 @functools.cache
 def _wrapped(rule: Rule) -> frozenset[str]:
     """Return the arguments that an edit puts something around, in a call that stays: `f($X)` becomes `f({a: $X})`."""
+    return _deeper(rule, is_conversion=False)
+
+
+@functools.cache
+def _converted(rule: Rule) -> frozenset[str]:
+    """Return those that it puts a call or a cast around: `f($X)` becomes `f(g($X))` or `f((long) $X)`."""
+    return _deeper(rule, is_conversion=True)
+
+
+def _deeper(rule: Rule, *, is_conversion: bool) -> frozenset[str]:
     calls = [side for side in rule.branches if is_call(side)]
     if len(calls) != 2 or calls[0].children[0] != calls[1].children[0]:
         return frozenset()
-    old, new = (dict(_depths(call, 0)) for call in calls)
+    old, new = (dict(_depths(call, 0, is_conversion=is_conversion)) for call in calls)
     return frozenset(name for name, depth in new.items() if depth > old.get(name, depth))
 
 
-def _depths(pattern: Pattern, depth: int) -> Iterator[tuple[str, int]]:
+def _depths(pattern: Pattern, depth: int, *, is_conversion: bool) -> Iterator[tuple[str, int]]:
+    """Yield the variables of a pattern, each with how many nodes are around it, or how many calls and casts."""
     if isinstance(pattern, Hole):
         yield pattern.name, depth
     for child in pattern.children if isinstance(pattern, Branch) else ():
-        yield from _depths(child, depth + 1)
+        is_around = isinstance(child, Branch) and (not is_conversion or _converts(child))
+        yield from _depths(child, depth + is_around, is_conversion=is_conversion)
+
+
+def _converts(pattern: Branch) -> bool:
+    return is_call(pattern) or _CAST.search(pattern.kind) is not None

@@ -46,3 +46,19 @@ def test_a_function_that_formats_has_as_many_arguments_as_in_the_example(
         edit = sure_edit(language, form.format(f'{one}("%d", b)'), example)
         assert not edit.edits
         assert doubts(edit) == ["the example formats more or fewer arguments"]
+
+
+@pytest.mark.parametrize(
+    ("language", "form", "made"),
+    [
+        ("javascript", "{};\n", "{{kind: {}}}"),
+        ("typescript", "{};\n", "{{kind: {}}}"),
+        ("python", "{}\n", '{{"kind": {}}}'),
+        ("ruby", "{}\n", "{{kind: {}}}"),
+    ],
+)
+def test_a_name_may_be_in_an_object_as_a_literal_is(language: str, form: str, made: str) -> None:
+    fill = "fill_tank({})"
+    example = form.format(fill.format('"oil"')), form.format(fill.format(made.format('"oil"')))
+    text = form.format(fill.format("gas"))
+    assert sure_edit(language, text, example).applied(text) == form.format(fill.format(made.format("gas")))

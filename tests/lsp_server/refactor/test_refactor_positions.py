@@ -230,3 +230,21 @@ def test_a_value_is_not_surely_handed_over_where_a_statement_was(
         edit = sure_edit(language, text, example)
         assert doubts(edit) == expected
         assert edit.applied(text) == place.format(old if expected else new)
+
+
+@pytest.mark.parametrize(
+    ("language", "form", "old", "new"),
+    [
+        ("go", "package p\n\nvar a = map[A]struct{{}}{{\n\tb: {},\n\tc: {},\n}}\nvar d = []struct{{}}{{{}}}\n",
+         "struct{}{}", "{}"),
+        ("typescript", "const a = {{ b: {}, c: {} }};\nconst d = {};\n", "x as any", "x"),
+        ("rust", "static A: [T; 2] = [{}, {}];\nstatic D: T = {};\n", "x as usize", "x"),
+        ("cpp", "int a[] = {{ {}, {} }};\nint d = {};\n", "(int)x", "x"),
+    ],
+)  # fmt: skip
+def test_a_rule_of_syntax_alone_is_sure_in_the_statement_of_its_example(
+    language: str, form: str, old: str, new: str
+) -> None:
+    after = form.format(new, old, old)
+    edit = sure_edit(language, after, (form.format(old, old, old), after))
+    assert edit.applied(after) == form.format(new, new, old)

@@ -141,3 +141,31 @@ def test_what_is_set_or_something_else_is_written_shorter_everywhere() -> None:
     assert sure_edit("php", text, example).applied(text) == text.replace(
         'isset($a["b"]) ? $a["b"] : null', '$a["b"] ?? null'
     )
+
+
+UNDEFINED = [
+    ("interface A {{\n  {}\n}}\n", "type B = {{\n  {}\n  f(): void;\n}};\n"),
+    ("class A {{\n  {}\n}}\n", "class B {{\n  {}\n  f() {{}}\n}}\n"),
+    ("function f({}) {{}}\n", "const g = ({}) => 1;\n"),
+]
+
+
+@pytest.mark.parametrize(("before", "form"), UNDEFINED)
+@pytest.mark.parametrize("language", ["typescript", "typescriptreact"])
+def test_what_may_be_missing_may_be_undefined(language: str, before: str, form: str) -> None:
+    end = "" if "(" in before.partition("{}")[0] else ";"
+    example = before.format(f"a?: Tank{end}"), before.format(f"a?: Tank | undefined{end}")
+    for kind in ("Tank", "string[]", "Map<string, A>", "A | B"):
+        text = form.format(f"b?: {kind}{end}")
+        assert sure_edit(language, text, example).applied(text) == form.format(f"b?: {kind} | undefined{end}")
+    for kind, why in (
+        ("A | undefined", []),
+        ("undefined | A", ["it may be undefined already"]),
+        ("any", ["it may be undefined already"]),
+        ("() => A", ["its type would need parentheses"]),
+    ):
+        edit = sure_edit(language, form.format(f"b?: {kind}{end}"), example)
+        assert not edit.edits
+        assert reasons(edit) == why
+    text = form.format(f"b: Tank{end}")
+    assert sure_edit(language, text, example).applied(text) == text
