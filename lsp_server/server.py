@@ -13,7 +13,7 @@ from pygls.lsp.server import LanguageServer
 
 from engine import __version__
 from engine.errors import describe
-from engine.protocol.editor_messages import FILL, FILL_PROGRESS, STATUS, FillParams, FillResult
+from engine.protocol.editor_messages import COMMAND_LINE, FILL, FILL_PROGRESS, STATUS, FillParams, FillResult
 from engine.usage_file import StatisticsFile, statistics_path
 from lsp_server import lifetime, wire
 from lsp_server.documents.parsing import KEY_PARSE_S, BackgroundParse
@@ -173,7 +173,9 @@ def _initialize(ls: MidspanServer, params: types.InitializeParams) -> None:
     ls.completion.insert_mode = InsertMode.of(params.capabilities)
     if params.process_id:
         lifetime.end_with(params.process_id, functools.partial(_shutdown, ls))
-    ls.session.documents.newline_only = counts_newlines_only(params.client_info.name if params.client_info else "")
+    client = params.client_info.name if params.client_info else ""
+    ls.session.documents.newline_only = counts_newlines_only(client)
+    ls.ledger.is_kept = client != COMMAND_LINE
     if ls.session.configuration.settings.completion_items:
         ls.completion_switch.announce()
     uris = [folder.uri for folder in params.workspace_folders or []] or [params.root_uri or ""]

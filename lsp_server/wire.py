@@ -64,7 +64,8 @@ class StatusParams:
     """What an editor's status item shows. `median_ms` is the median time of recent fills, from request to answer.
 
     `memory` is a line about what is known of the workspace. Until `snoozed_until`, in seconds since the epoch, nothing
-    is suggested unasked. `offer` is a larger model that this machine could carry.
+    is suggested unasked. `offer` is a larger model that this machine could carry. `is_server`: a server is in the
+    model's place, and each request costs something.
     """
 
     state: State
@@ -74,6 +75,7 @@ class StatusParams:
     memory: str | None = None
     snoozed_until: float | None = None
     offer: ModelOffer | None = None
+    is_server: bool = False
 
 
 @attrs.frozen

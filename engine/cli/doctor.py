@@ -20,14 +20,14 @@ import typer
 from rich.text import Text
 
 from engine.cli.console import FAILED, AsJson, err, out
-from engine.cli.ladder import measured_offer, offer_line
+from engine.cli.ladder import measured_devices, measured_offer, offer_line
 from engine.cli.lsp_client import LspSession
 from engine.cli.setup.editors import OLDEST_NEOVIM, neovim_version
 from engine.client.address import make_private, runtime_paths_of
 from engine.client.connection import EngineClient
 from engine.client.launcher import EngineOptions, connect_running
 from engine.errors import EngineUnavailable, MidspanError
-from engine.library.catalog import DEFAULT_BUDGET_MS, answering_devices, answers_on, catalog
+from engine.library.catalog import DEFAULT_BUDGET_MS, answers_on, catalog
 from engine.library.device_memory import device_memories, has_gpu_driver, unseen_gpu
 from engine.library.extras import MODELS, how_to_install
 from engine.library.store import DEFAULT, chosen_model
@@ -128,7 +128,7 @@ def torch() -> Check:
 
 def larger_models() -> Check:
     """Tell which models of the catalog fit a device of this machine now, and would answer in time. Loads none."""
-    devices = answering_devices(device_memories())
+    devices = measured_devices(device_memories())
     if not devices:
         return Check("larger models", "ok", "this system does not tell its memory")
     found = "; ".join(answers_on(device, catalog().values()) for device in devices)

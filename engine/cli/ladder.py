@@ -1,5 +1,6 @@
 """The ladder on this machine: times passes of the embedded model, and says which coder it could carry."""
 
+import functools
 import json
 import os
 import time
@@ -13,7 +14,7 @@ import typer
 from engine.cli.console import AsJson, out
 from engine.errors import ModelError
 from engine.json_file import read_json
-from engine.library.catalog import DEFAULT_BUDGET_MS, CatalogModel
+from engine.library.catalog import DEFAULT_BUDGET_MS, CatalogModel, answering_devices
 from engine.library.device_memory import DeviceMemory, device_memories
 from engine.library.ladder import (
     PassTime,
@@ -39,6 +40,7 @@ BudgetMs = Annotated[
 BUDGET_MS = float(DEFAULT_BUDGET_MS)
 
 
+@functools.cache
 def measured_pass() -> PassTime | None:
     """Time passes of the embedded model with all cores; None if it cannot be loaded."""
     from engine.fill.stream import StreamPass
@@ -63,6 +65,13 @@ def measured_pass() -> PassTime | None:
         runner.logits([StreamPass(context, [_ROWS], [], [0])])
         times.append(time.perf_counter() - begun)
     return PassTime(1000 * min(times), weights_file.stat().st_size)
+
+
+def measured_devices(memories: list[DeviceMemory]) -> list[DeviceMemory]:
+    """Return the devices that a larger model would run on, a processor with the speed of our kernel. Takes a second."""
+    measured = None if any(memory.is_gpu for memory in memories) else measured_pass()
+    speed = 0.0 if measured is None else measured.bytes_per_s
+    return [attrs.evolve(device, kernel_bytes_per_s=speed) for device in answering_devices(memories)]
 
 
 def measured_rungs(memories: list[DeviceMemory]) -> list[Rung]:

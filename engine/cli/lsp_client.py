@@ -17,6 +17,7 @@ from engine.client.address import trust_for_now
 from engine.library.store import NO_MODEL
 from engine.protocol import lsp_messages as lsp
 from engine.protocol.editor_messages import (
+    COMMAND_LINE,
     FILL,
     FILL_PROGRESS,
     SHOW_STATUS,
@@ -65,7 +66,8 @@ class LspSession:
         begin = time.perf_counter()
         self._rpc = await JsonRpc.spawn(list(self._command))
         capabilities = lsp.ClientCapabilities(lsp.GeneralCapabilities([self._encoding]))
-        params = lsp.Initialize(os.getpid(), capabilities, self._workspace.as_uri(), self._options)
+        ours = lsp.ClientInfo(COMMAND_LINE)
+        params = lsp.Initialize(os.getpid(), ours, capabilities, self._workspace.as_uri(), self._options)
         try:
             result = await self._rpc.request("initialize", params, lsp.InitializeResult)
             self.initialize_ms = (time.perf_counter() - begin) * 1000

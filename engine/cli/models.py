@@ -24,7 +24,7 @@ from engine.cli.pull import PullView, confirmed, pull
 from engine.client.address import distrust, trust
 from engine.errors import ModelError
 from engine.library import store
-from engine.library.catalog import DEFAULT_BUDGET_MS, answer_on, answering_devices, place_of
+from engine.library.catalog import DEFAULT_BUDGET_MS, answer_on, place_of
 from engine.library.device_memory import DeviceMemory, device_memories, gigabytes
 from engine.library.gguf_file import is_gguf
 from engine.library.resolve import folder_of, other_models
@@ -51,7 +51,7 @@ def list_models(as_json: AsJson = False) -> None:
         others = [found_as_json(model) for model in other_models()]
         typer.echo(json.dumps([*(model_sheet.as_json(sheet, memories) for sheet in sheets), *others]))
         return
-    devices = answering_devices(memories)
+    devices = ladder.measured_devices(memories)
     out.print_whole(_table(sheets, devices))
     show_other_models(other_models())
     if devices:

@@ -216,7 +216,8 @@ def _in_kernel(memory: DeviceMemory, model: CatalogModel) -> bool:
 def milliseconds_of(memory: DeviceMemory, model: CatalogModel, precision: Precision) -> float | None:
     """Return about how long an answer takes after a key press; None if the device's speed is not known.
 
-    A pass reads all weights once, and multiplies each row with the weights that are active for it.
+    A pass reads all weights once, and multiplies each row with the weights that are active for it. Where the kernel was
+    timed, its passes of few rows take what reading the weights takes: one for the key, the others for the text.
     """
     if not memory.bytes_per_s or not memory.operations_per_s:
         return None
@@ -225,6 +226,8 @@ def milliseconds_of(memory: DeviceMemory, model: CatalogModel, precision: Precis
     in_kernel, causal = _in_kernel(memory, model), FAMILIES[model.family].causal
     operations_per_s = memory.operations_per_s * (_KERNEL_SPEED if in_kernel else 1)
     rows_of_pass = _DRAFT_ROWS if in_kernel and causal else _CANVAS_ROWS
+    if in_kernel and causal and memory.kernel_bytes_per_s:
+        return 1000 * (1 + PASSES) * (model.pass_bytes or weights) / memory.kernel_bytes_per_s
     read = _KEY_TOKENS if causal else _READ_TOKENS["gpu" if memory.is_gpu else "memory"]
 
     def seconds(rows: int) -> float:

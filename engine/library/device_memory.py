@@ -43,7 +43,7 @@ class DeviceMemory:
 
     `precisions` are those that the device computes in, the best first. In a quantized model, a weight that is never
     quantized takes `plain_bytes`. `bytes_per_s` and `operations_per_s` (of floating point) are what the device can move
-    and multiply; 0 if not known.
+    and multiply, and `kernel_bytes_per_s` what of weights our kernel reads; 0 if not known.
     """
 
     name: str
@@ -54,6 +54,7 @@ class DeviceMemory:
     bytes_per_s: float = 0.0
     operations_per_s: float = 0.0
     is_gpu: bool = False
+    kernel_bytes_per_s: float = 0.0
 
     def verdict(self, precision: Precision, parameters: int, plain: int = 0) -> Verdict | None:
         """Tell whether a model fits; None if the device does not have this precision.

@@ -38,6 +38,10 @@ class PassTime:
     milliseconds: float
     bytes_read: int
 
+    @property
+    def bytes_per_s(self) -> float:
+        return 1000 * self.bytes_read / self.milliseconds
+
     def of_suggestion(self, model: CatalogModel) -> float | None:
         """Return about how long a suggestion of a model takes: one pass reads the key, the others write a line.
 
@@ -45,7 +49,7 @@ class PassTime:
         """
         if model.pass_bytes is None:
             return None
-        return (1 + PASSES) * self.milliseconds * model.pass_bytes / self.bytes_read
+        return 1000 * (1 + PASSES) * model.pass_bytes / self.bytes_per_s
 
 
 @attrs.frozen

@@ -16,6 +16,8 @@ FILL = "midspan/fill"
 FILL_PROGRESS = "midspan/fillProgress"
 SHOW_STATUS = "midspan.status"
 STATUS = "midspan/status"
+COMMAND_LINE = "midspan"
+"""The name by which the command line introduces itself; editors have others."""
 
 State = Literal["idle", "starting", "ready", "busy", "off", "error"]
 """idle: no engine runs, and the next request starts one. off: nothing is suggested, because the user said so."""

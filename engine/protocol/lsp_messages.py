@@ -93,8 +93,14 @@ class InitializationOptions:
 
 
 @attrs.frozen
+class ClientInfo:
+    name: str
+
+
+@attrs.frozen
 class Initialize:
     process_id: int
+    client_info: ClientInfo
     capabilities: ClientCapabilities
     root_uri: str
     initialization_options: InitializationOptions

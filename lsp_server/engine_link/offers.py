@@ -41,11 +41,14 @@ class Ledger:
         self._closing = asyncio.Event()
         self._flushing: asyncio.Task[None] | None = None
         self._warned = False
+        self.is_kept = True
+        """False: nothing is counted, as where a program asks and no user sees the answer."""
 
     def add(self, language: str, tally: Tally) -> None:
-        """Add `tally` to today's counts of a language, by its id."""
-        self._put({row_of_today(language): tally})
-        self._begin()
+        """Add `tally` to today's counts of a language, by its id, if they are kept."""
+        if self.is_kept:
+            self._put({row_of_today(language): tally})
+            self._begin()
 
     async def close(self) -> None:
         """Write the waiting counts."""

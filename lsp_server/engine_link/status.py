@@ -41,6 +41,7 @@ class StatusBoard:
         self._state: State = "idle"
         self._message = IDLE
         self._model: str | None = None
+        self._is_server = False
         self._busy = _FILLING
         self._enabled = True
         self._filling = 0
@@ -70,6 +71,7 @@ class StatusBoard:
 
     def connected(self, model: ModelInfo) -> None:
         """Show that the engine is ready, with which model, and whether the code is sent to another machine."""
+        self._is_server = bool(model.server)
         self._busy = f"Filling a hole. {_whereabouts(model)}" if model.server else _FILLING
         if model.server:
             label = model.name if model.name == model.server else f"{model.name} at {model.server}"
@@ -167,7 +169,8 @@ class StatusBoard:
             state, message = "off", f"Snoozed until {time.strftime('%H:%M', time.localtime(until))}."
         if state in ("idle", "ready", "busy") and self._note:
             message = f"{message} {self._note}"
-        return StatusParams(state, message, self._model, self.median_ms, self._memory, until, self._offer)
+        median, memory = self.median_ms, self._memory
+        return StatusParams(state, message, self._model, median, memory, until, self._offer, self._is_server)
 
 
 def leaves_machine(model: ModelInfo) -> bool:

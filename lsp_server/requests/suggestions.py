@@ -123,7 +123,7 @@ class Suggestions:
             if desk.latest is request:
                 desk.silence = None
             self._session.offers.answered(suggestions[0].tag)
-        elif not request.automatic:
+        elif not request.automatic and desk.latest is request:  # a newer one says itself what it has
             self._tell(self.why.nothing_in(request.uri))
         return suggestions
 

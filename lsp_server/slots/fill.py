@@ -221,17 +221,33 @@ async def refill(snapshot: Snapshot, start: int, end: int, filler: Filler) -> li
         return []
     opened = await asyncio.to_thread(snapshot.replaced, start, end, "")
     plan, filled = await filler.fill(opened, start, "body", _CANDIDATES)
-    answers = await asyncio.to_thread(_answers, plan, filled, snapshot.text[start:end])
+    found = await asyncio.to_thread(_answers, plan, filled, snapshot.text[start:end])
+    answers = await asyncio.to_thread(_sound_answers, snapshot, start, end, found)
     least = filler.settings.gate.least
     if answers and answers[0][1] < (DOUBTFUL if least is None else min(DOUBTFUL, least)):
         return []
-    edits: list[SlotEdit] = []
-    for text, confidence in answers[:ANSWERS]:
-        edit = TextEdit(start, end, text)
+    return [slot_edit(snapshot, [place], []) for place, _ in answers[:ANSWERS]]
+
+
+def _sound_answers(
+    snapshot: Snapshot, start: int, end: int, answers: Sequence[tuple[str, float]]
+) -> list[tuple[SlotPlace, float]]:
+    """Return the answers that add no syntax error to what was selected, nor take the head of the body below it."""
+    language, span = snapshot.language, Span(start, end, snapshot.source.lines.at(start))
+    # A grammar does not mind a body without its head where only the indentation says that it is one.
+    has_body = language.indentation_is_syntax and language.opener_of(_last_line(snapshot.text[start:end])) is not None
+    found: list[tuple[SlotPlace, float]] = []
+    for text, confidence in answers:
         reason = f"the model is {confidence:.0%} sure".replace("%", " %")
-        place = SlotPlace(edit, Span(start, end, source.lines.at(start)), reason, by_model=True)
-        edits.append(slot_edit(snapshot, [place], []))
-    return edits
+        place = SlotPlace(TextEdit(start, end, text), span, reason, by_model=True)
+        is_headless = has_body and language.opener_of(_last_line(text)) is None
+        if not is_headless and _sound(snapshot, [place]):
+            found.append((place, confidence))
+    return found
+
+
+def _last_line(text: str) -> str:
+    return text.rpartition("\n")[2].rstrip()
 
 
 def _answers(plan: Plan, filled: Filled, old: str) -> list[tuple[str, float]]:

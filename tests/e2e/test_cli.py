@@ -22,6 +22,7 @@ from engine.cli.fill_view import APART, MASK, canvas_text
 from engine.cli.lsp_client import LspSession
 from engine.models.embedded.runner import kernel_paths
 from engine.protocol.editor_messages import FillOptions, Stage
+from engine.usage_file import StatisticsFile, statistics_path
 
 JSON_FIELDS = {"text", "tokens", "steps", "finish", "confidence", "ms", "model"}
 SOURCES = {
@@ -226,6 +227,20 @@ def test_demo_types_the_samples_and_shows_the_server_for_editors(midspan: Comman
     assert "midspan setup neovim" in ended.out
     assert "midspan-lsp --stdio" in ended.out
     assert "⟨" not in ended.out
+
+
+async def test_what_a_program_is_shown_is_not_in_the_users_statistics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MIDSPAN_DATA_DIR", str(tmp_path / "data"))
+    sample = samples()[0]
+    path = sample.write(tmp_path, "")
+    with engine_home(tmp_path / "runtime", "embedded"):
+        async with LspSession("embedded", workspace=tmp_path) as session:
+            await session.open(path, sample.above + sample.below)
+            kinds = [stroke.kind async for stroke in Typist(session, sample, path).strokes()]
+    assert "taken" in kinds
+    assert not StatisticsFile(statistics_path()).read()
 
 
 async def test_what_the_typist_of_the_demo_types_and_takes_is_the_sample(tmp_path: Path) -> None:

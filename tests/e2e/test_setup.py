@@ -81,8 +81,9 @@ def test_a_name_that_setup_does_not_know_is_bad_input(home: Home) -> None:
 def test_without_a_name_it_only_says_what_it_would_do(home: Home) -> None:
     home.has_real("nvim")
     said = home.run()
-    assert "Neovim      would write the plugin to" in said
-    assert "do it: midspan setup --yes" in said
+    assert "Neovim       would write the plugin to" in said
+    assert "better modelqwen" not in said
+    assert said.splitlines()[-1].startswith("do it: midspan setup --yes"), "one line, also in a narrow terminal"
     assert home.files() == {}
 
 
@@ -117,7 +118,7 @@ def test_a_plugin_that_cannot_be_written_is_one_line_and_leaves_nothing(home: Ho
     in_the_way.parent.mkdir(parents=True)
     in_the_way.write_text("a file, where the plugin has a folder")
     said = home.run("neovim", status=1)
-    assert said.startswith("Neovim      not done: ")
+    assert said.startswith("Neovim       not done: ")
     assert len(said.splitlines()) == 1
     assert list(home.files()) == [str(in_the_way.relative_to(home.folder))]
 

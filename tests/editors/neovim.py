@@ -29,13 +29,13 @@ KEYMAPS = {
     "dismiss": "<C-e>",
     "trigger": "<C-g>",
 }
-# Counts the answers to inline completion, and notes the text and cursor of the last one, so that a test knows when
-# there is nothing more to wait for.
+# Counts the requests and the answers of inline completion, and notes the text and cursor of the last answer, so that a
+# test knows when there is nothing more to wait for.
 _INIT = """
 vim.opt.runtimepath:prepend({plugin})
 vim.g.loaded_python3_provider = 0
 vim.opt.swapfile = false
-answered, answered_moment = 0, ''
+answered, answered_moment, asked_for = 0, '', 0
 local asked = {{}}
 function current_moment()
   local cursor = vim.api.nvim_win_get_cursor(0)
@@ -47,7 +47,7 @@ vim.api.nvim_create_autocmd('LspRequest', {{ callback = function(event)
     return
   end
   if request.type == 'pending' then
-    asked[id] = current_moment()
+    asked[id], asked_for = current_moment(), asked_for + 1
   elseif request.type == 'complete' then
     answered, answered_moment = answered + 1, asked[id]
   end
@@ -172,6 +172,10 @@ class Neovim:
         """Return the ghost text as it is drawn, or None."""
         found = self.lua(_GHOST)
         return found if isinstance(found, str) and found else None
+
+    def asked(self) -> int:
+        """Return how often the editor has asked for a suggestion."""
+        return int(self.lua("return asked_for"))
 
     def answered(self) -> int:
         return int(self.lua("return answered"))

@@ -1,5 +1,8 @@
 """Keys in a real Neovim: one that is ours does what it did before, where nothing is shown or the menu has it."""
 
+import os
+import signal
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -324,3 +327,35 @@ def test_the_command_asks_from_normal_mode_and_goes_on_in_insert_mode(in_neovim:
 
     neovim.eventually(lambda: neovim.text().endswith(at.replace("|", ghost)), "it is not accepted")
     assert mode(neovim) == "i"
+
+
+def after(neovim: Neovim, seconds: float) -> None:
+    """Let this time pass."""
+    until_s = time.monotonic() + seconds
+    neovim.eventually(lambda: time.monotonic() >= until_s, "the clock stands")
+
+
+def answer_slowly(neovim: Neovim) -> None:
+    """Type until the median time of an answer is as on a busy machine: its engine stands for a while."""
+    pid = neovim.report()["engine"]["pid"]
+    while ((neovim.status() or {}).get("medianMs") or 0) < 400:
+        os.kill(pid, signal.SIGSTOP)
+        neovim.type(" z")
+        after(neovim, 0.8)
+        os.kill(pid, signal.SIGCONT)
+        neovim.settled()
+
+
+def test_a_slow_model_is_asked_while_the_user_types_on(neovim: Neovim) -> None:
+    neovim.type("x")
+    neovim.settled()
+    answer_slowly(neovim)
+    asked = neovim.asked()
+
+    keys = 0
+    while neovim.asked() == asked and keys < 40:
+        neovim.type("qxzj"[keys % 4])
+        after(neovim, 0.12)  # as fast as people type
+        keys += 1
+
+    assert keys < 40, "no key of a person who types on asks for anything"

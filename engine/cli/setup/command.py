@@ -113,7 +113,8 @@ def _show(receipt: Receipt) -> None:
         out.print(f"no editor was found; setup knows {', '.join(NAMES)}, on the PATH", soft_wrap=True)
         return
     _offer()
-    out.print("do it: midspan setup --yes, or for some: midspan setup NAME ...; undo it: --remove", style="dim")
+    ways = "do it: midspan setup --yes, or for some: midspan setup NAME ...; undo it: midspan setup --remove"
+    out.print(ways, style="dim", soft_wrap=True)
 
 
 def _install(receipt: Receipt, names: list[str]) -> None:
@@ -193,4 +194,4 @@ def _remove_rest(everything: bool) -> None:
 
 
 def _line(title: str, text: str, style: str = "") -> None:
-    out.print(Text.assemble((f"{title:<12}", "cyan"), (text, style)), soft_wrap=True)
+    out.print(Text.assemble((f"{title:<13}", "cyan"), (text, style)), soft_wrap=True)

@@ -12,8 +12,10 @@ import attrs
 import pytest
 
 from engine.cli import doctor
+from engine.cli.ladder import measured_devices, measured_pass
 from engine.library.catalog import DEFAULT_BUDGET_MS, answer_on, answers_on, catalog
 from engine.library.device_memory import DeviceMemory, _gpu_speeds, machine_memory, with_measured_speed
+from engine.library.ladder import rungs_here
 from engine.models.kind import device_of
 
 GB = 1_000_000_000
@@ -140,6 +142,17 @@ def test_doctor_says_in_one_short_line_how_many_models_answer_in_time() -> None:
     assert "`midspan models list` has each" in check.found
     assert f"{DEFAULT_BUDGET_MS} ms" in check.found
     assert len(check.found) < 300
+
+
+def test_the_list_of_models_and_the_offer_of_a_larger_one_say_the_same_time() -> None:
+    memory, measured = machine_memory(), measured_pass()
+    assert memory is not None
+    assert measured is not None
+    (device,) = measured_devices([attrs.evolve(memory, total=64 * GB, free=64 * GB)])
+    for rung in rungs_here([device], measured):
+        answer = answer_on(device, rung.model)
+        assert answer is not None
+        assert answer.milliseconds == pytest.approx(rung.milliseconds)
 
 
 def test_the_largest_model_that_is_in_time_and_the_fastest_of_the_others_are_named() -> None:

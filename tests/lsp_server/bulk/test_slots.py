@@ -44,11 +44,12 @@ def project(tmp_path: Path) -> Path:
 
 
 async def begin(
-    editor: BulkEditor, server: ModelServer, project: Path, text: str, name: str = "app.py", **form: Any
+    editor: BulkEditor, server: ModelServer, project: Path, text: str, language: str = "python", **form: Any
 ) -> None:
-    (project / name).write_text(text)
+    file = project / "app.py"  # the id of the language counts, not the name
+    file.write_text(text)
     await editor.begin(project, settings={"enabled": True, "model": server.model("openai")}, **form)
-    editor.show(project / name)
+    editor.show(file, language)
     await editor.until("ready")
 
 
@@ -143,6 +144,46 @@ async def test_docstrings_are_closed_strings_in_the_style_of_the_file(
     assert await resolved(editor, await editor.action("Add 1 docstring", "def g")) == expected
 
 
+async def refilled(editor: BulkEditor, selected: str) -> Any:
+    """Return what the preview shows of other answers for a selection."""
+    start = editor.text.index(selected)
+    params = types.CodeActionParams(
+        types.TextDocumentIdentifier(editor.uri),
+        types.Range(editor.position(start), editor.position(start + len(selected))),
+        types.CodeActionContext([]),
+    )
+    items: list[Any] = list(await editor.client.text_document_code_action_async(params) or [])
+    (item,) = (item for item in items if item.title == "Refill the selection")
+    return await editor.request("midspan/bulkEdit", {"action": item.command.arguments[0]})
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "head", "headless", "other"),
+    [
+        ("python", "def f(a):\n    if a:\n        return 0\n    return 1\n", "if a:", "a += 1", "if not a:"),
+        ("typescript", "function f(a) {\n  if (a) {\n    b();\n  }\n}\n", "if (a) {", "c(a);", "if (!a) {"),
+        ("go", "package a\n\nfunc f(a bool) {\n\tif a {\n\t\tb()\n\t}\n}\n", "if a {", "c(a)", "if !a {"),
+        ("rust", "fn f(a: bool) {\n    if a {\n        b();\n    }\n}\n", "if a {", "c(a);", "if !a {"),
+    ],
+)
+async def test_no_answer_takes_the_head_of_a_body_that_stays(
+    editor: BulkEditor,
+    server: ModelServer,
+    project: Path,
+    language: str,
+    text: str,
+    head: str,
+    headless: str,
+    other: str,
+) -> None:
+    await begin(editor, server, project, text, language, preview=True)
+    server.behaviour = writes([(headless, 0.9)], [(other, 0.8)])
+
+    shown = await refilled(editor, head)
+
+    assert [place.after.strip() for place in shown.places] == [other]
+
+
 async def test_refilling_gives_different_answers_to_choose_from(
     editor: BulkEditor, server: ModelServer, project: Path
 ) -> None:
@@ -155,15 +196,7 @@ async def test_refilling_gives_different_answers_to_choose_from(
         [("return", 0.9), (" 3", 0.3)],
         [("return", 0.9), (" 4", 0.2)],
     )
-    start = editor.text.index("return")
-    params = types.CodeActionParams(
-        types.TextDocumentIdentifier(editor.uri),
-        types.Range(editor.position(start), editor.position(start + len("return 0"))),
-        types.CodeActionContext([]),
-    )
-    items: list[Any] = list(await editor.client.text_document_code_action_async(params) or [])
-    (item,) = (item for item in items if item.title == "Refill the selection")
-    shown = await editor.request("midspan/bulkEdit", {"action": item.command.arguments[0]})
+    shown = await refilled(editor, "return 0")
     assert shown.exclusive
     assert [place.after for place in shown.places] == ["    return 2", "    return 1", "    return 3"]
     assert [place.reason for place in shown.places] == [f"the model is {sure} % sure" for sure in (72, 45, 27)]

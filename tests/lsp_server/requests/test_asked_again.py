@@ -4,6 +4,7 @@ An editor goes to the next one from the text that it shows, so a list that has l
 engine asks a real HTTP server on loopback, which draws other texts each time.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -62,6 +63,19 @@ async def test_who_asks_twice_gets_the_same_in_the_same_order(editor: Editor, se
     assert asked == ["open()", "close()", "dial()"]
     server.behaviour = guesses("dial()", "call()", "open()")
     assert await shown(editor, INVOKED) == asked
+
+
+async def test_who_asks_again_before_the_answer_is_told_nothing_of_the_first_question(
+    editor: Editor, server: ModelServer
+) -> None:
+    told = len(editor.client.messages)
+    editor.type("clo")
+
+    first, second = await asyncio.gather(shown(editor, INVOKED), shown(editor, INVOKED))
+
+    assert first == []
+    assert second != []
+    assert editor.client.messages[told:] == []
 
 
 async def test_who_asks_again_may_get_more(editor: Editor, server: ModelServer) -> None:

@@ -63,6 +63,7 @@ async def test_who_allows_it_is_asked_once_and_by_the_hosts_name(home: Path, ser
     assert TEXT in [item.insert_text for item in await editor.suggest(INVOKED)]
     (question,) = editor.questions
     assert "models.example" in question
+    assert editor.statuses[-1].isServer
     await editor.stop()
     assert json.loads((home / "trusted-hosts.json").read_text()) == ["models.example"]
 

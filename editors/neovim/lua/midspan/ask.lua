@@ -11,9 +11,9 @@ local M = {}
 
 local METHOD = 'textDocument/inlineCompletion'
 local KINDS = vim.lsp.protocol.InlineCompletionTriggerKind
---- Milliseconds from a key to its request: as many as an answer takes, so that a fast model is asked at once, and a slow
---- one when the user pauses.
-local SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS = 5, 200
+--- Milliseconds from a key to its request: as many as an answer takes, but fewer than from one key to the next, because a
+--- slow fill goes on while the user types along. A server costs something each time, and is asked when the user pauses.
+local SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS, LONGEST_OF_SERVER_MS = 5, 50, 200
 
 ---@class midspan.Request
 ---@field moment string
@@ -130,7 +130,8 @@ end
 local function soon(buf)
   local client = require('midspan.client').of(buf)
   local status = client and require('midspan.status').of(client.id) or {}
-  local pause = math.min(math.max(status.medianMs or 0, SHORTEST_PAUSE_MS), LONGEST_PAUSE_MS)
+  local longest = status.isServer and LONGEST_OF_SERVER_MS or LONGEST_PAUSE_MS
+  local pause = math.min(math.max(status.medianMs or 0, SHORTEST_PAUSE_MS), longest)
   timer:stop()
   timer:start(
     math.floor(pause),

@@ -7,6 +7,7 @@ local M = {}
 ---@field message string
 ---@field model? string
 ---@field medianMs? number
+---@field isServer? boolean whether a server is in the model's place
 ---@field memory? string
 ---@field snoozedUntil? number seconds since the epoch
 
