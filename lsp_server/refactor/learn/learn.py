@@ -30,6 +30,7 @@ from lsp_server.refactor.learn.wide import covers, sure_and_wide, widest
 from lsp_server.refactor.places.doubts import assumed_names, in_annotation, is_syntax_alone
 from lsp_server.refactor.places.drops import drops_used, with_followers
 from lsp_server.refactor.places.jumps import moved_jumps
+from lsp_server.refactor.places.messages import named_around
 from lsp_server.refactor.places.owners import owner_of
 from lsp_server.refactor.places.positions import position_of_example, position_of_modifier, role_in_tests
 from lsp_server.refactor.places.receivers import receiver_types, receivers_of
@@ -295,13 +296,13 @@ def _learn_sides(
     )
     if not is_code:
         old, assumed = change.before[0], tuple(assumed_names(change, sides, brought, after))
-        position = position_of_example(old, change.after)
+        position, named = position_of_example(old, change.after), named_around(sides.pattern, sides.template, old)
         rule = attrs.evolve(
             rule,
             is_syntax=is_syntax_alone(sides.pattern, sides.template),
             values=Values(seen_of(match), receivers_of(match) | receiver_types(match, before)),
             new_names=attrs.evolve(rule.new_names, assumed=assumed),
-            around=attrs.evolve(rule.around, position=position, in_annotation=in_annotation(old)),
+            around=attrs.evolve(rule.around, position=position, in_annotation=in_annotation(old), named=named),
         )
     unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _may_be_elsewhere(leaf, before))
     wide = _wide_rule(change, before, after, path) if has_widest else None

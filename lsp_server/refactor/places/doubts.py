@@ -27,6 +27,7 @@ from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.insertion_places import other_meaning
+from lsp_server.refactor.places.messages import words_around
 from lsp_server.refactor.places.namesakes import is_in_class, namesake, other_generic, own_method
 from lsp_server.refactor.places.owners import other_owner
 from lsp_server.refactor.places.parameters import (
@@ -143,8 +144,8 @@ def doubt_of(
     is_own = bool(own) and _is_near(match.nodes[0], own or ())
     if rule.is_syntax and not is_own and not is_free:
         return "only its syntax is as in the example"
-    if not is_own and (name := _unknown_for_local(rule, match, scopes)):
-        return f"nothing here binds `{name}`, which the edit uses instead of a local name"
+    if why := _other_words(rule, match, scopes, is_own=is_own):
+        return why
     if other := other_meaning(rule, match, own or (), is_own=is_own):
         return other
     if name := other_generic(rule, match, own):
@@ -231,6 +232,14 @@ def _elsewhere(rule: Rule, match: Match, scopes: Scopes) -> str:
     if len(rule.pattern) == len(rule.template) == 1 and _is_modified_type(rule.pattern[0], rule.template[0]):
         return "another file declares another type of this name"
     return ""
+
+
+def _other_words(rule: Rule, match: Match, scopes: Scopes, *, is_own: bool) -> str:
+    """Return why a name or a text that the edit brings is not meant at a place; "" if it may be."""
+    if not is_own and (name := _unknown_for_local(rule, match, scopes)):
+        return f"nothing here binds `{name}`, which the edit uses instead of a local name"
+    other = rule.around.named - words_around(match.nodes[0]) if rule.around.named else None
+    return f"the text that the edit brings names `{min(other)}`, which is not here" if other else ""
 
 
 def _unknown_for_local(rule: Rule, match: Match, scopes: Scopes) -> str:

@@ -141,14 +141,16 @@ class Surroundings:
 
     `needs` says what the edit asks of the function, see surroundings.py. `uses` says how the example uses what changed;
     it is empty where that does not matter. `position` says where the code is (None: anywhere), see positions.py, and
-    `in_annotation` that Python may not evaluate it. `home` is the folder that two examples share, if they made a rule
-    so wide that nothing else says what is meant; None if it is sure everywhere.
+    `in_annotation` that Python may not evaluate it. `named` are the words of names there that a text of the template
+    has, see messages.py. `home` is the folder that two examples share, if they made a rule so wide that nothing else
+    says what is meant; None if it is sure everywhere.
     """
 
     needs: tuple[Need, ...] = ()
     uses: frozenset[str] = frozenset()
     position: str | None = None
     in_annotation: bool = False
+    named: frozenset[str] = frozenset()
     home: str | None = None
 
     def joined(self, other: "Surroundings") -> "Surroundings":
@@ -162,7 +164,8 @@ class Surroundings:
         both = [(need, others[need.word]) for need in self.needs if need.word in others]
         needs = tuple(one if one == each else Need(one.word, None, one.values) for one, each in both)
         in_annotation = self.in_annotation and other.in_annotation
-        return attrs.evolve(self.joined(other), needs=needs, in_annotation=in_annotation, home=home)
+        named = self.named & other.named
+        return attrs.evolve(self.joined(other), needs=needs, in_annotation=in_annotation, named=named, home=home)
 
 
 @attrs.frozen
