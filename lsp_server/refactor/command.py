@@ -153,6 +153,8 @@ def targets_of(paths: Iterable[Path]) -> list[Target]:
         else:
             folder, name = os.path.split(full)
             if read_text(folder, name) is None:
+                if not os.path.exists(full):  # noqa: PTH110  as above
+                    raise NoRule(f"no such file: {path}")
                 raise NoRule(f"{path} cannot be read as a UTF-8 text of at most 200 kB; name another file")
             found = [Target(folder, name)]
         targets.update((one.full, one) for one in found)

@@ -118,7 +118,8 @@ def sure_and_wide(rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], tuple[Rule, 
         names = {other.values.names for other in alike}
         if is_sound(one) or (len(alike) > 1 and (not one.values.names or len(names) > 1)):
             sides = Sides(one.pattern, one.template)
-            home = None if is_sound(one) else home_of(sides, [other.path for other in alike])
+            is_meant = is_sound(one) and not is_undefined(one)  # authors write that in some folders
+            home = None if is_meant else home_of(sides, [other.path for other in alike])
             is_near = len(alike) == 1 and "var" in changed_words(one)[0]
             around = attrs.evolve(one.around, home=home, position=None)
             sure.append(attrs.evolve(one, wide="", is_syntax=is_near, around=around))

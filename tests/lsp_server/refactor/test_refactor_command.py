@@ -112,7 +112,7 @@ def test_two_files_are_an_example(tmp_path: Path) -> None:
         ((".",), "give one of --from with --to, --example and --since"),
         ((".", "--from", "a()"), "--from and --to belong together"),
         ((".", *CODE, "--json", "--apply"), "exclude each other"),
-        (("none.py", *CODE), "none.py cannot be read as a UTF-8 text"),
+        (("none.py", *CODE), "no such file: none.py"),
         ((".", "--since", "nowhere"), "give a revision of this repository"),
         ((".", "--from", "a(", "--to", "b("), "the example has syntax errors in python"),
         ((".", *CODE, "--language", "cobol"), "--language 'cobol' is not known"),

@@ -169,3 +169,10 @@ def test_what_may_be_missing_may_be_undefined(language: str, before: str, form: 
         assert reasons(edit) == why
     text = form.format(f"b: Tank{end}")
     assert sure_edit(language, text, example).applied(text) == text
+
+
+def test_what_may_be_undefined_is_said_in_the_folder_of_the_example() -> None:
+    example, text = ("type A = { a?: T };\n", "type A = { a?: T | undefined };\n"), "type B = { b?: T };\n"
+    for path, is_meant in (("api/a.ts", True), ("api/b/a.ts", True), ("tests/a.ts", False)):
+        edit = sure_edit("typescript", text, example, paths=("api/index.ts", path))
+        assert bool(edit.edits) is is_meant
