@@ -22,6 +22,7 @@ from lsp_server.refactor.places.uses import Uses, is_fixture, module_of, module_
 from lsp_server.refactor.rules.pattern import Leaf
 from lsp_server.refactor.rules.rule import Rename, Rule
 
+_NAMED_ARGUMENTS = frozenset({"python", "kotlin", "swift", "csharp", "php", "ruby", "scala"})
 _CONSTRUCTORS = frozenset({"__init__", "__construct", "initialize", "init"})
 
 
@@ -207,7 +208,7 @@ def _rule(one: Declaration, old: Node, new: Node, names: Names, after: Syntax, p
         hashlib.sha256(after.data).hexdigest(),
         new.start,
         module.rpartition("/")[2].partition(".")[0],
-        _owner(one, sort),
+        _owner(one, sort, names.language),
         one.bases,
         one.is_function,
         frozenset({one.owner} - {""}),
@@ -218,11 +219,11 @@ def _rule(one: Declaration, old: Node, new: Node, names: Names, after: Syntax, p
     return Rule(names.language, (leaf,), (attrs.evolve(leaf, text=new.text),), path=path, rename=rename)
 
 
-def _owner(one: Declaration, sort: str) -> str:
+def _owner(one: Declaration, sort: str, language: str) -> str:
     """Return what a Rename has as the owner of a declaration."""
     if sort == "global":
         return ".".join(namespaces_of(one.holder))
-    name = one.scope.child("name") if one.is_parameter else None
+    name = one.scope.child("name") if one.is_parameter and language in _NAMED_ARGUMENTS else None
     if name is None:
         return one.owner
     around = class_around(one.scope)

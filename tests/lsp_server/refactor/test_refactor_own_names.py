@@ -17,7 +17,7 @@ from lsp_server.refactor.learn.learn import learn
 from lsp_server.refactor.learn.notation import with_contexts
 from lsp_server.refactor.places.doubts import SURE
 from lsp_server.refactor.rivals import with_rivals
-from lsp_server.refactor.search import Caps, Target, search
+from lsp_server.refactor.search import Caps, Found, Target, search
 
 OLD, NEW = "load_it", "fetch_it"
 CASES = 6
@@ -194,13 +194,22 @@ def drawn(one: Workspace, draw: random.Random) -> dict[str, str]:
     return {one.path: code(one.declaration), **{path: code(head) for path, head in others}, f"q/z.{ending}": one.apart}
 
 
-def renamed(language_id: str, files: Mapping[str, str], path: str) -> dict[str, str]:
-    """Return the files after the sure edits that follow a renamed declaration."""
-    language = language_for(language_id, "")
-    texts = {name: written(text, *(("DECL",) if name == path else ())) for name, text in files.items()}
+def texts_of(files: Mapping[str, str], path: str) -> dict[str, str]:
+    return {name: written(text, *(("DECL",) if name == path else ())) for name, text in files.items()}
+
+
+def searched(language_id: str, files: Mapping[str, str], path: str) -> Sequence[Found]:
+    """Return the sure edits that follow the declaration of `path` that got another name."""
+    language, texts = language_for(language_id, ""), texts_of(files, path)
     rules = [with_contexts(learn([Example(written(files[path]), texts[path], path)], language), language)]
     targets = [Target("", name, text) for name, text in texts.items()]
-    found, _ = asyncio.run(search(with_rivals(rules, targets, 60), targets, Caps(), lambda _: None, beside=SURE))
+    return asyncio.run(search(with_rivals(rules, targets, 60), targets, Caps(), lambda _: None, beside=SURE))[0]
+
+
+def renamed(language_id: str, files: Mapping[str, str], path: str) -> dict[str, str]:
+    """Return the files after those edits."""
+    texts = texts_of(files, path)
+    found = searched(language_id, files, path)
     return texts | {one.target.path: one.edit.applied(texts[one.target.path]) for one in found}
 
 
@@ -234,3 +243,19 @@ def test_the_uses_of_a_local_follow_and_no_namesake_does(language: str) -> None:
     path = f"a.{ENDINGS.get(language, language)}"
     done = renamed(language, {path: LOCALS[language]}, path)
     assert not [*missed(done[path], LOCALS[language])]
+
+
+PARAMETERS = [
+    ("python", "py", "def f(DECL):\n    return USE\n\n\nf(USE=1)\n", "from a import f\n\nf(USE=1)\ng(ALSO=2)\n"),
+    ("kotlin", "kt", "fun f(DECL: Int) = USE\n\nval y = f(USE = 1)\n", "val z = f(USE = 1) + g(ALSO = 2)\n"),
+]
+
+
+@pytest.mark.parametrize(("language_id", "ending", "own", "other"), PARAMETERS)
+def test_an_argument_that_another_file_gives_by_a_parameters_name_is_doubtful(
+    language_id: str, ending: str, own: str, other: str
+) -> None:
+    path, far = f"a.{ending}", f"b.{ending}"
+    found = searched(language_id, {path: own, far: other}, path)
+    reasons = {one.target.path: [omission.phrase for omission in one.edit.left_out] for one in found}
+    assert reasons == {path: [], far: ["doubtful: an argument of this name may be another function's"]}
