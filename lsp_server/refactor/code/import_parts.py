@@ -139,8 +139,6 @@ def _read_rust(node: Node, syntax: Syntax) -> Sequence[ImportPart]:
     """Return the names of a group each as a `use` of its own has it, so that it is the same in all files."""
     argument = node.child("argument")
     uses = list(use_tree(argument, [])) if argument is not None else []
-    if argument is not None and argument.kind == "use_wildcard":
-        return [ImportPart(Import(_text(node, syntax), "*", "", "text"), node, node)]
     if len(uses) < 2 or argument is None:
         return _read_text(node, syntax)
     head = syntax.text(node.start, argument.start)
