@@ -11,9 +11,10 @@ import re
 from collections.abc import Collection, Iterator
 
 from lsp_server.refactor.code.bindings import UNKNOWN, Binding, Scopes, binds, import_statements, imports_of
-from lsp_server.refactor.code.declarations import is_member, names_of
+from lsp_server.refactor.code.declarations import names_of
 from lsp_server.refactor.code.grammar import is_import, is_name, is_string_content
 from lsp_server.refactor.code.imports import Import
+from lsp_server.refactor.code.member import is_member
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.rules.pattern import Leaf

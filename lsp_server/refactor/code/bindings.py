@@ -17,16 +17,16 @@ from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.code.type_parameters import TYPE_PARAMETERS, generic_around
 
 _FUNCTION = ("function", "lambda", "method", "arrow", "func_literal", "closure", "constructor")
-_BINDING_FIELDS = frozenset({"left", "name", "alias", "pattern", "parameter"})
+_BINDING_FIELDS = frozenset({"left", "name", "alias", "pattern", "parameter", "bound_identifier"})
 _TARGET_LIST = re.compile(
     r"^(\w+_pattern|pattern_list|expression_list|as_pattern_target|typed_parameter|required_parameter|optional_parameter"
-    r"|pointer_declarator|reference_declarator|array_declarator|variable_declaration|variable_name)$"
+    r"|pointer_declarator|reference_declarator|array_declarator|(multi_)?variable_declaration|variable_name|pattern)$"
 )
-_BINDS = frozenset({("as_pattern", "as_pattern_target"), ("for_statement", "variable_declaration")})
+_BINDS = frozenset({("as_pattern", "as_pattern_target")})
 _CLASS_BODIES = frozenset({"class_body", "declaration_list", "enum_body", "template_body", "field_declaration_list"})
 _BINDER = re.compile(
     r"assign|declarator|for_|range_clause|as_pattern|parameter|named_expression|short_var|var_spec|const_spec|let_|catch"
-    r"|with_item|function|class|method|struct"
+    r"|with_item|function|class|method|struct|^property_declaration$|^(if|guard|while)_statement$"
 )
 _KEEPS_INSTANCE = re.compile(r"^(arrow_function|lambda\w*|anonymous_\w+|closure\w*)$")
 _GIVES_INSTANCE = frozenset({"assignment_expression", "pair"})
@@ -35,7 +35,9 @@ _STATIC = re.compile(
     r"^(field_declaration|static_initializer|property_declaration|public_field_definition|field_definition)$"
 )
 _HAS_METHODS = re.compile(r"class|^(impl|trait|struct|enum)_item$|^(trait|enum|interface)_declaration$")
-_PACKAGE = re.compile(r"^(package_(declaration|header|clause)|namespace_definition)$")
+_PACKAGE = re.compile(
+    r"^(package_(declaration|header|clause)|namespace_definition|(file_scoped_)?namespace_declaration)$"
+)
 _OF_PACKAGE = {"java": "import {}.{};", "php": "use {}\\{};", "kotlin": "import {}.{}", "scala": "import {}.{}"}
 _TABLES: "WeakKeyDictionary[Syntax, ImportTable]" = WeakKeyDictionary()
 
@@ -103,12 +105,28 @@ def import_edit(before: Syntax, after: Syntax) -> ImportEdit:
 
 def package_import(name: str, syntax: Syntax) -> Import | None:
     """Return the import by which other packages know a class of a file's own package; None if it may have none."""
-    form = _OF_PACKAGE.get(syntax.language.id)
-    package = next((one for one in syntax.root.children if _PACKAGE.search(one.kind)), None)
-    if form is None or package is None or not name[:1].isupper():
+    form, package = _OF_PACKAGE.get(syntax.language.id), package_of(syntax)
+    if form is None or not package or not name[:1].isupper():
         return None
-    parts = [leaf.text for one in package.children if one.named and one.field != "body" for leaf in one.leaves()]
-    return Import(form.format("".join(parts), name), "", name, "text")
+    return Import(form.format(package, name), "", name, "text")
+
+
+def package_of(syntax: Syntax) -> str:
+    """Return the package, or the namespace of PHP, that a file says it is of; "" if it says none."""
+    package = next((one for one in syntax.root.children if _PACKAGE.search(one.kind)), None)
+    return _declared_name(package) if package is not None and syntax.language.id in _OF_PACKAGE else ""
+
+
+def namespaces_of(node: Node) -> list[str]:
+    """Return the names of the packages or namespaces that a declaration is in, the outermost first."""
+    inside = [above for above in node.ancestors() if _PACKAGE.search(above.kind)]
+    top = [one for above in node.ancestors() for one in above.children if above.parent is None]
+    heads = [one for one in top if _PACKAGE.search(one.kind) and one.end <= node.start and one.child("body") is None]
+    return re.findall(r"\w+", " ".join(map(_declared_name, (*heads[-1:], *reversed(inside)))))
+
+
+def _declared_name(package: Node) -> str:
+    return "".join(leaf.text for one in package.parts[:1] for leaf in one.leaves())
 
 
 def import_statements(root: Node) -> Iterator[Node]:
@@ -204,15 +222,17 @@ class Scopes:
 
 def is_function(node: Node) -> bool:
     """Return whether a node is a function with parameters or a body."""
-    if node.kind.endswith("declarator"):
-        return False  # C has a function's name and parameters in a node of their own
+    if is_parameters(node) or node.kind.endswith(("declarator", "lambda_function_type")):
+        return False  # C and Swift have a function's name or parameters in a node of their own
     return node.named and bool(node.children) and any(word in node.kind for word in _FUNCTION) and is_scope(node)
 
 
 def is_scope(node: Node) -> bool:
     """Return whether a node has parameters or a body of its own."""
     return any(
-        is_parameters(child) or child.field in ("parameters", "parameter", "body", "declarator")
+        is_parameters(child)
+        or child.field in ("parameters", "parameter", "body", "declarator")
+        or child.kind == "lambda_function_type"
         for child in node.children
     )
 

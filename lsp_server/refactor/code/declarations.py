@@ -15,10 +15,10 @@ from lsp_server.refactor.code.grammar import (
     is_call,
     is_import,
     is_name,
-    is_named_element,
     is_parameters,
 )
 from lsp_server.refactor.code.grammar import is_string_content as is_content
+from lsp_server.refactor.code.member import constructed, is_member, is_qualified, last_name
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.preprocessor import is_macro, names_in
 from lsp_server.refactor.code.syntax import Syntax
@@ -31,16 +31,17 @@ _CLASS = re.compile(
 )
 _DECLARATOR = re.compile(
     r"(?<!variable_)declarator$|_pattern$|^(pattern_list|expression_list|variable_list|variable_name|property_element|typed_parameter"
-    r"|as_pattern_target|tuple|list|qualified_identifier|identifier_list|variable_declaration|default_parameter)$"
+    r"|as_pattern_target|tuple|list|qualified_identifier|identifier_list|(multi_)?variable_declaration|default_parameter"
+    r"|pattern)$"
 )
 _NOT_A_NAME = frozenset(
-    {"type", "value", "parameters", "size", "right", "body", "arguments", "key", "scope", "default"}
+    {"type", "value", "parameters", "size", "right", "body", "arguments", "key", "scope", "default", "external_name"}
 )
-_NAME_FIELDS = frozenset({"name", "left", "alias", "pattern", "declarator"})
+_NAME_FIELDS = frozenset({"name", "left", "alias", "pattern", "declarator", "bound_identifier"})
 _HOLDER = re.compile(
     r"assign|declarat|definition|^for_|foreach|range_clause|as_pattern|named_expression|short_var|(var|const|type)_spec"
-    r"|^let_|catch|with_item|signature|_item$|^method$|^class$|^module$|specifier$|enumerator$|enum_constant|enum_variant"
-    r"|match_arm|^for_range_loop$"
+    r"|^let_|catch|with_item|signature|_item$|^(singleton_)?method$|^class$|^module$|specifier$|enumerator$|enum_constant|enum_variant"
+    r"|match_arm|^for_range_loop$|enum_(entry|case)|const_element|^type_alias$|^(if|guard|while)_statement$"
 )
 ASSIGNS = re.compile(r"^(augmented_|compound_)?assignment")
 _BLOCK = re.compile(
@@ -50,7 +51,7 @@ _BLOCK = re.compile(
 _BODIES = frozenset({"block", "statement_block", "compound_statement"})
 _COMPREHENSION = re.compile(r"comprehension$|^generator_expression$")
 _OF_PARAMETERS = re.compile(
-    r"^(field_)?declaration$|signature|lambda|closure|catch|arrow|function_type|^block$|do_block"
+    r"^(field_)?declaration$|signature|lambda(?!_function)|closure|catch|arrow|(?<!lambda_)function_type|^block$|do_block"
 )
 _AFTER = re.compile(r"^(let_declaration|let_condition|short_var_declaration)$")
 """What they declare is known only behind them."""
@@ -123,8 +124,16 @@ class Names:
         if is_member(leaf):
             return None
         around = [leaf, *leaf.ancestors()]
+        # A call without a receiver calls no variable in Java, and a variable of PHP has its own sort of name.
+        is_called = inner_parent(leaf).kind == "method_invocation" and leaf.field == "name"
+        is_variable = inner_parent(leaf).kind == "variable_name"
         there = [
-            one for one in declared.values() if one.start <= leaf.start and any(one.scope is node for node in around)
+            one
+            for one in declared.values()
+            if one.start <= leaf.start
+            and any(one.scope is node for node in around)
+            and (one.is_function or one.sort == "import" or not is_called)
+            and (inner_parent(one.leaf).kind == "variable_name") == is_variable
         ]
         return min(
             (one for one in there if one.sort != "member" or self._is_bare(one, around)), key=_rank, default=None
@@ -141,13 +150,16 @@ class Names:
             return self._imported(leaf)
         if is_macro(leaf):
             return Declaration(leaf, "global", self.syntax.root, 0, inner_parent(leaf))
-        if is_member(leaf) and leaf.parent is not None and is_access(leaf.parent) and not _is_qualified(leaf):
+        if is_member(leaf) and leaf.parent is not None and is_access(leaf.parent) and not is_qualified(leaf):
             return self._attribute(leaf)
         node, qualifier, is_called = _climbed(leaf)
         holder = node.parent
         if holder is None or is_call(holder) or "type_parameter" in holder.kind:
             return None
-        if node.field not in _NOT_A_NAME - {"parameters"} and _is_parameter(node, holder):
+        if holder.kind == "match_arm" and leaf.text[:1].isupper():
+            return None  # a constant that the value is compared with
+        is_type = leaf.kind == "type_identifier"
+        if not is_type and node.field not in _NOT_A_NAME - {"parameters"} and _is_parameter(node, holder):
             # The list of all parameters has the types of the others too.
             return self._parameter(leaf, node if holder.children[0].text == "(" else holder)
         if node.field not in _NAME_FIELDS or not _HOLDER.search(holder.kind):
@@ -166,7 +178,7 @@ class Names:
                 continue
             last = [one for one in self.leaves(leaf.text) if one.start < part.node.end][-1]
             if last is leaf and (part.what.name or part.what.alias):
-                scope = self._scope(part.statement)
+                scope = self._scope(inner_parent(part.statement))
                 return Declaration(leaf, "import", scope, scope.start, part.statement, origin(part.what))
         return None
 
@@ -192,23 +204,27 @@ class Names:
         return None
 
     def _named(self, leaf: Node, holder: Node, qualifier: str, is_called: bool) -> Declaration | None:
-        if is_called and not qualifier and self._is_macro(holder):
+        if constructed(leaf) is not None or (is_called and not qualifier and self._is_macro(holder)):
             return None
         receiver = holder.child("receiver") if self.language == "go" else None
         if qualifier or receiver is not None:
             last = last_name(receiver)
             owner = qualifier if receiver is None else last.text if last is not None else ""
             return Declaration(leaf, "member", holder, 0, holder, owner, is_called)
-        for above in holder.ancestors():
+        is_constant = self.language == "ruby" and is_class(holder)  # also in a module
+        for above in holder.ancestors() if not is_constant else ():
             if is_function(above) or above.kind == "object" or (above.kind in _BODIES and self.language != "python"):
                 break
             if is_class(above):
+                if class_name(above) == leaf.text and (self.traits.is_c or "structor_declaration" in holder.kind):
+                    return None  # a constructor has the name of its class
                 return Declaration(
                     leaf, "member", above, 0, holder, class_name(above), is_called, bases=bases_of(above)
                 )
         if leaf.kind in ("property_identifier", "field_identifier"):
             return None  # what an object or a type without a name has
         scope = self._scope(holder if not is_called and not is_class(holder) else inner_parent(holder))
+        scope = self.syntax.root if is_constant else scope
         if self.language == "python":
             scope = self._outer(leaf.text, scope)
         sort: DeclarationSort = "global" if scope is self.syntax.root else "local"
@@ -263,11 +279,6 @@ def inner_parent(node: Node) -> Node:
     return node.parent if node.parent is not None else node
 
 
-def last_name(node: Node | None) -> Node | None:
-    """Return the last name in some code: `c` of `a.b.c`; None if it has none."""
-    return next((leaf for leaf in reversed([*node.leaves()]) if is_name(leaf)), None) if node is not None else None
-
-
 def is_class(node: Node) -> bool:
     """Return whether a node declares a type with members, or adds members to one."""
     return bool(node.children) and node.parent is not None and _CLASS.search(node.kind) is not None
@@ -320,44 +331,6 @@ def bases_of(node: Node) -> frozenset[str]:
     parts = [child for child in parts if not re.search("(?<!base_)list$|body$", child.kind) or "super" in child.field]
     names = {leaf.text for part in parts for leaf in part.leaves() if is_name(leaf) and not _is_lifetime(leaf)}
     return frozenset(names - {class_name(node)})
-
-
-def is_member(leaf: Node) -> bool:
-    """Return whether a name is what a member, a keyword argument or a field of a value is called."""
-    parent = leaf.parent
-    if parent is None:
-        return False
-    if leaf.kind in ("property_identifier", "field_identifier", "shorthand_field_identifier"):
-        return True
-    if is_access(parent) and parent.children[0] is not leaf:
-        return True
-    if is_call(parent) and leaf.field == "name":
-        return receiver(leaf) is not None
-    if is_named_element(parent) and parent.children[0] is leaf and not leaf.kind.startswith("shorthand_"):
-        return parent.kind != "jsx_expression"
-    if parent.kind == "literal_element":
-        return parent.field == "key"
-    if parent.kind == "token_tree":
-        at = leaf.index
-        return at > 0 and parent.children[at - 1].text == "."
-    return False
-
-
-def receiver(leaf: Node) -> Node | None:
-    """Return what a member is of; None if nothing is before it."""
-    parent = leaf.parent
-    if parent is None:
-        return None
-    if parent.kind == "token_tree":
-        at = leaf.index
-        return parent.children[at - 2] if at > 1 and parent.children[at - 1].text == "." else None
-    if is_access(parent) and parent.children[0] is not leaf:
-        return parent.children[0]
-    return next((one for one in parent.children if one.field in ("object", "receiver", "scope")), None)
-
-
-def _is_qualified(leaf: Node) -> bool:
-    return leaf.parent is not None and leaf.parent.kind == "qualified_identifier" and leaf.field == "name"
 
 
 def _scope_name(qualified: Node) -> str:

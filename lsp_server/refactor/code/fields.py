@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import attrs
 
 from lsp_server.refactor.code.call import Parameter
-from lsp_server.refactor.code.declarations import last_name
 from lsp_server.refactor.code.grammar import is_name
+from lsp_server.refactor.code.member import last_name
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax
 

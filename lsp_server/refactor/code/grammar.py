@@ -44,7 +44,7 @@ _DEFINITION = re.compile(
 )
 _IMPORT = re.compile(
     r"^(import_statement|import_from_statement|future_import_statement|import_declaration|use_declaration"
-    r"|using_directive|preproc_include|import_header|import|namespace_use_declaration|import_list)$"
+    r"|using_directive|using_declaration|preproc_include|import_header|import|namespace_use_declaration|import_list)$"
 )
 _NOT_AN_EXPRESSION = re.compile(
     r"(statement|declaration|definition|_clause|clause$|_specifier|arguments|argument_list|parameters?$|_list$"

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
-from lsp_server.refactor.code.grammar import is_access
+from lsp_server.refactor.code.grammar import is_access, is_import, is_name
 from lsp_server.refactor.code.imports import Import
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 
+_GROUP = re.compile(r"group|selectors|^use_list$")
 _VERSION = re.compile(r"^v\d+$")
 
 
@@ -26,7 +27,23 @@ class ImportPart:
 def parts_of(node: Node, syntax: Syntax) -> Sequence[ImportPart]:
     """Return the names that an import statement binds, in their order."""
     language = syntax.language.id
+    if node.kind == "using_declaration" and any(child.text == "namespace" for child in node.children):
+        return []
     return _READERS.get(traits_of(language).family or language, _read_text)(node, syntax)
+
+
+def path_before(leaf: Node) -> list[str]:
+    """Return the names before a name in its path: in an import, also those that are before its group."""
+    statement = next(filter(is_import, leaf.ancestors()), None)
+    node, path = leaf, list[str]()
+    while node is not statement and (above := node.parent) is not None and (statement or is_access(above)):
+        before = above.children[: node.index] if not _GROUP.search(above.kind) else ()
+        before = before[max((at + 1 for at, one in enumerate(before) if one.text == "="), default=0) :]
+        # `use A, B` is no path: what a clause lists is beside it.
+        heads = [one for one in before if one.kind != node.kind or not node.kind.endswith("clause")]
+        path = [one.text for child in heads for one in child.leaves() if is_name(one)] + path
+        node = above
+    return path
 
 
 def use_tree(node: Node, before: list[str]) -> Iterator[tuple[list[str], str, Node]]:

@@ -17,6 +17,17 @@ _SEPARATING = b" \t\r\n\f;,"
 SAME_KIND = {"jsx_self_closing_element": "jsx_opening_element", "nested_identifier": "member_expression"}
 # C++ reads a::b::c as a::(b::c). All other languages read (a::b)::c, and what is edited is most often a::b.
 _FROM_THE_RIGHT = "qualified_identifier"
+# These grammars give what is declared no role, or one of their own: the first child of this kind is the name.
+_NAMED = {
+    "catch_block": ("identifier",),
+    "const_element": ("name",),
+    "enum_entry": ("identifier",),
+    "field_definition": ("property_identifier",),
+    "for_statement": ("pattern", "variable_declaration", "multi_variable_declaration"),
+    "property_declaration": ("variable_declaration", "multi_variable_declaration", "property_element"),
+    "type_alias": ("identifier",),
+}
+_SPLICED = "navigation_suffix"  # Swift has the sign and the name of a member in a node of their own
 _CONTENT = ("_content", "_fragment")
 # What is done at a node looks at those around it, so the time is quadratic in how deep a text is nested.
 _DEEPEST = 2000
@@ -202,7 +213,8 @@ def _add(parent: _Open, child: _Open, data: bytes, comments: list[Comment]) -> N
     elif not _is_trivia(parent, child, data):
         made = _close(child, data)
         is_inner = parent.kind.name == _FROM_THE_RIGHT and parent.children and parent.children[0].named
-        parent.children.append(made if is_inner else _from_the_left(made))
+        is_spliced = made.kind == _SPLICED and bool(made.children)
+        parent.children += made.children if is_spliced else [made if is_inner else _from_the_left(made)]
 
 
 def _is_trivia(parent: _Open, child: _Open, data: bytes) -> bool:
@@ -232,6 +244,10 @@ def _leaf(kind: str, field: str, named: bool, start: int, end: int, text: str) -
 def _branch(kind: str, field: str, named: bool, start: int, end: int, children: list[Node]) -> Node:
     made = Node(kind, field, named, start, end, "", tuple(children), 0)
     made.digest = hash((kind, "", *[child.digest for child in children]))
+    wanted = _NAMED.get(kind, ())
+    name = next((one for one in children if one.kind in wanted and one.field != "initializer"), None)
+    if name is not None:
+        name.field = "name"
     for child in children:
         child.parent = made
     return made

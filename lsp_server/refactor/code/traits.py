@@ -153,6 +153,7 @@ _TRAITS = {
         around=("<?php\n", "\n"),
         contexts=(("<?php\nfunction f(", " $x) {}\n"),),
     ),
+    "ruby": Traits(bare_fields=True),
     "scala": _classes(around=("object A {\n", "\n}\n"), contexts=(("val x: ", " = y\n"),)),
     "kotlin": _classes(access="public", contexts=(("val x: ", "\n"), ("fun f(", ") {}\n"))),
     "swift": _classes(contexts=(("let x: ", "\n"), ("func f(", ") {}\n"))),

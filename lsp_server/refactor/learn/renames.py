@@ -9,10 +9,11 @@ import attrs
 
 from lsp_server.refactor.change.difference import Change
 from lsp_server.refactor.change.import_roots import MODULE, is_other_module
-from lsp_server.refactor.code.bindings import imports_of, origin
-from lsp_server.refactor.code.declarations import Declaration, Names, is_class, is_member, names_of
+from lsp_server.refactor.code.bindings import imports_of, namespaces_of, origin
+from lsp_server.refactor.code.declarations import Declaration, Names, class_around, class_name, is_class, names_of
 from lsp_server.refactor.code.grammar import SELF, is_name, is_string_content
 from lsp_server.refactor.code.imports import Import
+from lsp_server.refactor.code.member import is_member
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.preprocessor import is_macro
 from lsp_server.refactor.code.syntax import Syntax
@@ -22,6 +23,9 @@ from lsp_server.refactor.places.uses import Uses, is_fixture, module_of, module_
 from lsp_server.refactor.rules.pattern import Leaf
 from lsp_server.refactor.rules.rule import NewNames, Rule
 from lsp_server.refactor.rules.task import Rename
+
+_NAMED_ARGUMENTS = frozenset({"python", "kotlin", "swift", "csharp", "php", "ruby", "scala"})
+_CONSTRUCTORS = frozenset({"__init__", "__construct", "initialize", "init"})
 
 
 @attrs.frozen(eq=False)
@@ -173,7 +177,7 @@ def _declared(leaf: Node, names: Names) -> Declaration | None:
     """
     declared = names.declared(leaf.text)
     one = declared.get(leaf.start)
-    if one is None and leaf.parent is not None and leaf.parent.kind in KEYED:
+    if one is None and leaf.index == 0 and leaf.parent is not None and leaf.parent.kind in KEYED:
         return member_of_keys(declared.values())
     return one if one is not None and (one.leaf is leaf or one.sort == "local" or is_macro(leaf)) else None
 
@@ -206,7 +210,7 @@ def _rule(one: Declaration, old: Node, new: Node, names: Names, after: Syntax, p
         hashlib.sha256(after.data).hexdigest(),
         new.start,
         module.rpartition("/")[2].partition(".")[0],
-        one.owner,
+        _owner(one, sort, names.language),
         one.bases,
         one.is_function,
         frozenset({one.owner} - {""}),
@@ -217,6 +221,17 @@ def _rule(one: Declaration, old: Node, new: Node, names: Names, after: Syntax, p
     )
     leaf = Leaf(old.kind, old.text, True)
     return Rule(names.language, (leaf,), (attrs.evolve(leaf, text=new.text),), rename, path=path)
+
+
+def _owner(one: Declaration, sort: str, language: str) -> str:
+    """Return what a Rename has as the owner of a declaration."""
+    if sort == "global":
+        return ".".join(namespaces_of(one.holder))
+    name = one.scope.child("name") if one.is_parameter and language in _NAMED_ARGUMENTS else None
+    if name is None:
+        return one.owner
+    around = class_around(one.scope)
+    return class_name(around) if around is not None and name.text in _CONSTRUCTORS else name.text
 
 
 def _is_of_file(one: Declaration, language: str) -> bool:

@@ -4,22 +4,15 @@ import re
 from collections.abc import Iterable, Iterator
 
 from lsp_server.refactor.code.bindings import BROUGHT, imports_of
-from lsp_server.refactor.code.declarations import (
-    Declaration,
-    Names,
-    bases_of,
-    class_around,
-    is_member,
-    last_name,
-    owner_around,
-    receiver,
-)
+from lsp_server.refactor.code.declarations import Declaration, Names, bases_of, class_around, inner_parent, owner_around
 from lsp_server.refactor.code.grammar import SELF, callee_of, is_call, is_callee, is_import, is_name, is_string_content
+from lsp_server.refactor.code.import_parts import path_before
+from lsp_server.refactor.code.member import is_bare_member, is_member, last_name, receiver
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.rules.task import Rename
 
 _SEVERAL_WORDS = re.compile(r"[a-z0-9][A-Z]|\w_[A-Za-z]")
-_SELF = SELF | {"Self", "$this", "super", "base"}
+_SELF = SELF | {"Self", "$this", "super", "base", "static", "parent"}
 _TYPE_PARAMETERS = re.compile(
     r"^(type_parameters?|type_parameter_list|where_clause|type_constraints|type_parameter_constraints_clause)$"
 )
@@ -49,6 +42,7 @@ class Members:
         self._old, self._rename, self._names, self._own = old, rename, names, own
         self._imports, self._traits = imports_of(names.syntax), names.traits
         self._rivalry = rivalry(old, rename, own)
+        self._owners = [[owner] for owner in rename.family]
 
     def doubt(self, leaf: Node) -> str | None:
         """Return the doubt of a use, as in Use; None if it is none."""
@@ -71,6 +65,8 @@ class Members:
         return self._of_receiver(leaf)
 
     def _declared(self, found: Declaration) -> str | None:
+        if found.sort == "import":
+            return "" if path_before(found.leaf)[-1:] in self._owners else None
         if found.sort != "member":
             holder = found.holder if found.sort == "local" else None
             is_of_member = holder is not None and any(map(is_member, self._named_in(holder)))
@@ -86,11 +82,25 @@ class Members:
 
     def _bare(self, leaf: Node) -> str | None:
         """Return the doubt of a name alone, where methods name the members of their class so."""
-        if not self._traits.bare_fields or any(map(is_import, leaf.ancestors())):
+        if any(map(is_import, leaf.ancestors())):
+            return "" if path_before(leaf)[-1:] in self._owners else None
+        if self._imports_all() or inner_parent(leaf).kind == "switch_label":
+            return self._rivalry
+        if not self._traits.bare_fields:
             return None
         if owner_around(leaf) in self._rename.family or self._is_heir(leaf):
             return ""
         return self._rivalry if self._own is not None and self._traits.is_c else None
+
+    def _imports_all(self) -> bool:
+        """Return whether an import brings all members of a type of the family."""
+        words = (re.findall(r"[\w*]+", one.source) for one in self._imports.all if one.kind == "text")
+        return any(
+            one[-2:] == [owner, each] or (one[:2] == ["using", "static"] and one[-1] == owner)
+            for one in words
+            for owner in self._rename.family
+            for each in "*_"
+        )
 
     def _is_heir(self, leaf: Node) -> bool:
         around = class_around(leaf)
@@ -121,6 +131,9 @@ class Members:
 
     def _of_receiver(self, leaf: Node) -> str | None:
         owner = receiver(leaf)
+        if owner is None and is_bare_member(leaf):
+            is_named = _SEVERAL_WORDS.search(self._old)
+            return self._rivalry or ("" if is_named else "its type is not written here")
         if owner is None:
             is_meant = self._rename.is_key and not self._rename.rivals and _SEVERAL_WORDS.search(self._old)
             return "" if is_meant else None if self._rivalry else "it is a key here"
@@ -190,4 +203,4 @@ def _is_called(leaf: Node) -> bool:
     if access.kind == "token_tree":
         at = leaf.index
         return access.children[at + 1 : at + 2] != () and access.children[at + 1].kind == "token_tree"
-    return is_call(access) or is_callee(access)
+    return is_call(access) or is_callee(access) or "call" in access.kind or access.kind == "method_reference"

@@ -14,9 +14,10 @@ import attrs
 from engine.reading import read_text
 from lsp_server.languages.registry import language_for
 from lsp_server.refactor.code.bindings import imports_of
-from lsp_server.refactor.code.declarations import Names, is_member, receiver
+from lsp_server.refactor.code.declarations import Names
 from lsp_server.refactor.code.grammar import is_import
 from lsp_server.refactor.code.import_parts import use_tree
+from lsp_server.refactor.code.member import is_member, receiver
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax, parse
 from lsp_server.refactor.code.traits import traits_of

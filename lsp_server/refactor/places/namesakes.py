@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 
 from lsp_server.refactor.code.bindings import BROUGHT, Scopes, is_function
-from lsp_server.refactor.code.declarations import class_around, is_class, is_member, is_prototype, names_of
+from lsp_server.refactor.code.declarations import class_around, is_class, is_prototype, names_of
 from lsp_server.refactor.code.grammar import SELF, callee_of, is_call, is_callee, receiver_of
+from lsp_server.refactor.code.member import is_member
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.code.type_parameters import generic_around

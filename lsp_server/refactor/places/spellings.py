@@ -13,11 +13,10 @@ from lsp_server.refactor.code.declarations import (
     class_around,
     class_name,
     inner_parent,
-    is_member,
-    last_name,
     names_of,
 )
 from lsp_server.refactor.code.grammar import SELF, is_access, is_call, is_string_content
+from lsp_server.refactor.code.member import is_member, last_name
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.surroundings import function_around

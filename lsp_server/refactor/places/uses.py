@@ -8,19 +8,11 @@ import attrs
 
 from lsp_server.refactor.change.import_roots import MODULE, SORT, module_uses, roots
 from lsp_server.refactor.code.bindings import Scopes, imports_of, origin, same_origin
-from lsp_server.refactor.code.declarations import (
-    Declaration,
-    Names,
-    is_member,
-    is_prototype,
-    last_name,
-    names_of,
-    receiver,
-    strings_with,
-)
-from lsp_server.refactor.code.grammar import SELF, callee_of, is_call, is_import, is_string_content
-from lsp_server.refactor.code.import_parts import ImportPart
+from lsp_server.refactor.code.declarations import Declaration, Names, is_prototype, names_of, strings_with
+from lsp_server.refactor.code.grammar import callee_of, is_call, is_import, is_string_content
+from lsp_server.refactor.code.import_parts import path_before
 from lsp_server.refactor.code.imports import Import
+from lsp_server.refactor.code.member import constructed, is_member, last_name, receiver
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.syntax import Syntax, parse
 from lsp_server.refactor.code.used_names import used_names
@@ -32,9 +24,11 @@ from lsp_server.refactor.rules.task import Rename
 _LEAST = 3
 """The letters of a name whose other declarations are listed: `i` is declared everywhere."""
 _SEVERAL_WORDS = re.compile(r"[a-z0-9][A-Z]|\w_[A-Za-z]")
-_SELF = SELF | {"Self", "$this", "super", "base"}
 _FILE_OF_MODULE = re.compile(r"((^|/)(__init__|index))?\.\w+$|(^|/)(mod|lib)\.rs$")
 _OWN_CRATE, _STANDARD = frozenset({"crate", "self", "super"}), frozenset({"std", "core", "alloc"})
+_PACKAGED = frozenset({"java", "kotlin", "scala", "php", "csharp", "cpp"})
+_RELATIVE = frozenset({"cpp", "php"})
+"""Where a path may begin in a package around it. In the others its first name may be a variable's."""
 _CONTENT_CALLS = frozenset({"usefixtures", "getfixturevalue"})
 
 
@@ -187,8 +181,9 @@ class Uses:
         self._rename, self._names, self._own = rename, names, own
         self._imports = imports_of(names.syntax)
         parts = self._imports.parts
-        self._named_imports = [one for one in parts if one.what.name == self._old and self._is_module(one)]
+        self._named_imports = [one for one in parts if one.what.name == self._old and self._is_module(one.what)]
         self._traits = names.traits
+        self._has_package = rename.sort == "global" and names.language in _PACKAGED
         self._members = Members(self._old, rename, names, own)
         self._rivalry = rivalry(self._old, rename, own)
         sort = {"local": self._local, "member": self._members.doubt, "fixture": self._fixture}
@@ -211,7 +206,8 @@ class Uses:
 
     def _use(self, leaf: Node, doubt: str) -> Use:
         above = leaf.parent
-        if self._rename.sort == "import" and above is not None and above.kind == "export_specifier":
+        is_handed_on = self._rename.sort == "import" or _export_around(leaf) is not None
+        if is_handed_on and above is not None and above.kind == "export_specifier":
             return Use(leaf, doubt, behind=f" as {self._old}" if len(above.children) == 1 else "")
         if not is_shorthand(leaf):
             return Use(leaf, doubt)
@@ -225,7 +221,7 @@ class Uses:
         if is_string_content(leaf):
             return None
         found = self._names.resolved(leaf)
-        if found is None or found.sort != "local":
+        if found is None or found.sort != "local" or self._own is None:
             return self._argument(leaf)
         if found is self._own:
             return self._of_other_loop(leaf)
@@ -242,30 +238,39 @@ class Uses:
         """Return the doubt of a name that an argument is given by, if the parameter of a function was renamed."""
         call = leaf.parent.parent if leaf.parent is not None and is_member(leaf) else None
         call = call.parent if call is not None and not is_call(call) else call
-        own = self._own
-        if call is None or not is_call(call) or own is None or not own.is_parameter:
+        last = last_name(callee_of(call)) if call is not None and is_call(call) else None
+        if last is None or last.text != self._rename.owner:
             return None
-        name = next((one for one in own.scope.children if one.field == "name"), None)
-        last = last_name(callee_of(call))
-        if name is None or last is None or last.text != name.text:
-            return None
-        known = self._names.resolved(last)
-        return "" if known is not None and known.leaf is name else "an argument of this name may be another function's"
+        known, own = self._names.resolved(last), self._own
+        is_own = known is not None and own is not None and known.leaf.parent is own.scope
+        return "" if is_own else "an argument of this name may be another function's"
 
     def _global(self, leaf: Node) -> str | None:
         if is_string_content(leaf):
             return None
+        if (owner := constructed(leaf)) is not None:
+            leaf = owner
         if self._own is not None:
-            return self._of_other_loop(leaf) if self._names.resolved(leaf) is self._own else None
+            found = self._names.resolved(leaf)
+            # An inner module of Rust may import what is around it.
+            is_above = found is not None and found.owner == f"use super::{self._old};" and self._rename.sort == "global"
+            return self._of_other_loop(leaf) if found is self._own or is_above else None
         if any(is_import(above) for above in leaf.ancestors()):
             return self._imported(leaf)
+        if (source := _export_around(leaf)) is not None:
+            is_meant = leaf.field != "alias" and self._is_module(Import(source.tokens.strip("\"'")))
+            return self._rivalry if is_meant else None
         if is_member(leaf):
             return self._of_module(leaf)
+        if leaf.parent is not None and leaf.parent.kind == "variable_name":
+            return None
         found = self._names.resolved(leaf)
         if found is not None and found.sort != "import":
             return self._rivalry if found.sort == "global" and is_prototype(found) else None
         if self._named_imports:
             return None if any(part.what.alias for part in self._named_imports) else self._rivalry
+        if found is not None and self._has_package:
+            return self._imported(found.leaf)
         return self._of_crate() if not self._traits.names_all else None
 
     def _of_other_loop(self, leaf: Node) -> str:
@@ -278,16 +283,29 @@ class Uses:
         is_other = any(one.start in self._names.declared(self._old) for one in names)
         return "another loop sets it" if is_other else ""
 
-    def _is_module(self, part: ImportPart) -> bool:
-        last = re.split(r"[./]", re.sub(r"\.[cm]?[jt]sx?$", "", part.what.source))[-1]
+    def _is_module(self, what: Import) -> bool:
+        source = re.sub(r"\.[cm]?[jt]sx?$| as \w+;$|;$", "", what.source)
+        last = re.split(r"[./\s]|::", source)[-1]
         return bool(last) and last == self._rename.module
 
     def _imported(self, leaf: Node) -> str | None:
+        if self._has_package:
+            return self._rivalry if self._is_of_package(leaf) else None
         for part in self._named_imports:
             if part.statement.start <= leaf.start < part.statement.end and part.node.end >= leaf.end > part.node.start:
                 return self._rivalry if leaf.field != "alias" else None
         is_last = not self._traits.names_all and self._old in {one.bound for one in self._imports.all}
         return self._of_crate() if is_last else None
+
+    def _is_of_package(self, leaf: Node) -> bool:
+        """Return whether the path before a name, or the import of its first name, is the declaration's package."""
+        path, package = path_before(leaf), re.findall(r"\w+", self._rename.owner)
+        is_use = not any(map(is_import, leaf.ancestors()))
+        used = next((one.source for one in self._imports.all if one.bound == path[0]), "") if path and is_use else ""
+        if used:
+            path = [*re.findall(r"\w+", used)[1:], *path[1:]]
+        is_inner = self._names.language in _RELATIVE and package[len(package) - len(path) :] == path != []
+        return bool(is_inner or (path == package and (path or not is_use or not is_member(leaf))))
 
     def _of_crate(self) -> str | None:
         """Return the doubt of a name that a file of Rust takes from a crate; None if that is the standard library."""
@@ -301,14 +319,23 @@ class Uses:
 
     def _of_module(self, leaf: Node) -> str | None:
         """Return the doubt of `module.name`; None if that is no module, or another one."""
+        if self._has_package:
+            return self._rivalry if self._is_of_package(leaf) else None
         owner = receiver(leaf)
+        if owner is not None and is_call(owner):
+            return None
         last = last_name(owner)
+        is_of_crate = owner is not None and next(owner.leaves()).text in {*_OWN_CRATE, self._rename.owner}
+        if self._names.language == "rust" and is_of_crate and last is not None and last.text == self._rename.module:
+            return self._rivalry
         whole = owner.tokens if owner is not None else ""  # `import a.b` is used as `a.b`
         part = next((one for one in self._imports.parts if last is not None and one.what.bound == last.text), None)
         part = part or next((one for one in self._imports.parts if one.what == Import(whole, kind="python")), None)
         if part is None:
             return None
-        return self._rivalry if self._is_module(part) or part.what.name == self._rename.module else None
+        what = part.what
+        is_whole = what.name in ("", "*", "default") and self._is_module(what)
+        return self._rivalry if is_whole or what.name == self._rename.module else None
 
     def _fixture(self, leaf: Node) -> str | None:
         names = self._names
@@ -341,6 +368,13 @@ def _receiver_type(one: Declaration) -> str:
     lists = [above for above in one.leaf.ancestors() if above.field == "receiver"]
     kind = one.holder.child("type") if lists else None
     return next((leaf.text for leaf in kind.leaves() if leaf.named), "") if kind is not None else ""
+
+
+def _export_around(leaf: Node) -> Node | None:
+    """Return the module that a name is exported from again: `export { name } from "./m"`; None for other names."""
+    if leaf.parent is None or leaf.parent.kind != "export_specifier":
+        return None
+    return next(above.child("source") for above in leaf.ancestors() if above.kind == "export_statement")
 
 
 def is_fixture(one: Declaration) -> bool:

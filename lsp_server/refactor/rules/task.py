@@ -19,12 +19,12 @@ class Rename:
 
     `sort` is "local", "member", "global", "fixture", "import", "file" for a global that no other file can use, or
     "root" or "module", see import_roots.py. `digest` names the example's text and `start` the byte of the new name in
-    it, as in Own; `module` is what others import the file as. An import has its origin as the `owner`, a global of Rust
-    its crate, "" if nobody looked. A member has an `owner` and its `bases`, and `family` are the types of a workspace
-    that have the same member, `rivals` those that declare another one, None if nobody looked. `clash` says why the new
-    name is not free. `is_of_all` says that the example renamed two declarations alike, `is_key` that it renamed a key
-    of a value. `qualifier` is what an imported name got before it, if that is all. `gone` is a name that went from an
-    import of several.
+    it, as in Own; `module` is what others import the file as. An import has its origin as the `owner`, a global its
+    package (in Rust its crate, "" if nobody looked), and a parameter what a call calls its function. A member has an
+    `owner` and its `bases`, and `family` are the types of a workspace that have the same member, `rivals` those that
+    declare another one, None if nobody looked. `clash` says why the new name is not free. `is_of_all` says that the
+    example renamed two declarations alike, `is_key` that it renamed a key of a value. `qualifier` is what an imported
+    name got before it, if that is all. `gone` is a name that went from an import of several.
     """
 
     sort: str
@@ -55,7 +55,7 @@ class Rename:
     @property
     def is_of_file(self) -> bool:
         """Whether no other file can use the declaration."""
-        return self.sort in ("local", "file")
+        return self.sort == "file" or (self.sort == "local" and not self.owner)
 
 
 @attrs.frozen

@@ -181,7 +181,9 @@ async def test_a_document_outside_of_the_workspace_has_its_own_places(editor: Bu
 
 
 async def test_a_renamed_declaration_takes_its_uses_along(editor: BulkEditor, project: Path) -> None:
-    (project / "app.py").write_text("def f(count):\n    return count + 1\n\n\ndef g(count):\n    return count\n")
+    (project / "app.py").write_text(
+        "def f(a):\n    count = a\n    return count + 1\n\n\ndef g(count):\n    return count\n"
+    )
     await editor.begin(project, preview=True)
     editor.show(project / "app.py")
     editor.replace("count", "total")
