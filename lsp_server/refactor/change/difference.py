@@ -1,11 +1,11 @@
 """Which syntax nodes an example changed: the smallest ones on both sides that say enough for a rule."""
 
-import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 import attrs
 
+from lsp_server.refactor.code.annotations import is_annotation
 from lsp_server.refactor.code.grammar import (
     arguments_of,
     binder_at,
@@ -24,9 +24,6 @@ from lsp_server.refactor.code.grammar import (
 )
 from lsp_server.refactor.code.node import Node, same
 from lsp_server.refactor.code.syntax import Syntax
-
-_ANNOTATION = re.compile(r"^(marker_)?annotation$|^decorator$|^attribute(_group|_list)?$")
-_SIGNS = ("@", "[", "#[")
 
 
 @attrs.frozen(eq=False)
@@ -126,17 +123,12 @@ def _compare(before: Node, after: Node, found: Difference) -> None:
 
 def _annotations_gone(before: Node, after: Node) -> list[Node]:
     """Return the annotations, attributes or decorators of a declaration that went, if nothing else changed."""
-    ones = [one for child in before.children for one in (child, *child.children) if _is_annotation(one)]
+    ones = [one for child in before.children for one in (child, *child.children) if is_annotation(one)]
     kept = {node.digest for node in after.walk()} if ones else set()
     gone = [one for one in ones if one.digest not in kept]
     inside = {id(leaf) for one in gone for leaf in one.leaves()}
     rest = [leaf.text for leaf in before.leaves() if id(leaf) not in inside]
     return gone if rest == [leaf.text for leaf in after.leaves()] else []
-
-
-def _is_annotation(node: Node) -> bool:
-    """Return whether a node is an annotation with its sign or its brackets."""
-    return _ANNOTATION.search(node.kind) is not None and bool(node.children) and node.children[0].text in _SIGNS
 
 
 def _is_within(inner: Node, outer: Node) -> bool:

@@ -10,6 +10,7 @@ import attrs
 from lsp_server.refactor.change.difference import Change
 from lsp_server.refactor.change.generalise import Sides
 from lsp_server.refactor.change.overrides import overrides_known
+from lsp_server.refactor.code.annotations import is_annotation_kind, is_of_one
 from lsp_server.refactor.code.bindings import BROUGHT, UNKNOWN, Scopes, imports_of, is_relative_import
 from lsp_server.refactor.code.declarations import is_class, names_of
 from lsp_server.refactor.code.grammar import (
@@ -94,6 +95,8 @@ def is_syntax_alone(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> 
     """
     if _tokens(pattern) == _tokens(template):
         return False
+    if not template and is_annotation_kind(getattr(pattern[0], "kind", "")) and is_of_one(texts_of(pattern)):
+        return True
     if _is_optional(pattern, template):
         return True
     is_prefix_enough = parameters(pattern) == parameters(template)

@@ -17,7 +17,6 @@ _MAKES = frozenset({"object_creation_expression", "object_literal"})
 _SPACE = re.compile(
     r"^(namespace|module|mod|class|struct|object|interface|enum|trait)_(definition|declaration|item|specifier)$"
 )
-_PROPERTY = re.compile(r"^(property_(element|promotion_parameter)|field_definition)$")
 
 
 def owner_of(rule: Rule, old: Sequence[Node], new: Sequence[Node], after: Syntax) -> Owner:
@@ -114,16 +113,7 @@ def _is_set_around(name: str, node: Node) -> bool:
 def _declares(owner: str, name: str, syntax: Syntax) -> bool:
     names = names_of(syntax)
     members = (one for one in names.declared(name).values() if one.sort == "member")
-    return any(one.owner == owner for one in members) or any(_is_property(leaf, owner) for leaf in names.leaves(name))
-
-
-def _is_property(leaf: Node, owner: str) -> bool:
-    """Return whether a name is that of a property of PHP, or of a field of JavaScript, which a type declares."""
-    for named in filter(None, (leaf, leaf.parent)):
-        around = named.parent
-        if around is not None and _PROPERTY.search(around.kind):
-            return named is (around.child("name") or around.child("property")) and _owner(leaf) == owner
-    return False
+    return any(one.owner == owner for one in members)
 
 
 def _own_members(tops: Sequence[Node]) -> Iterator[str]:

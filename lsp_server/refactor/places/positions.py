@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from lsp_server.refactor.code.annotations import is_annotation
 from lsp_server.refactor.code.call import is_alone, uses_up
 from lsp_server.refactor.code.grammar import is_access, is_arguments, is_callee, is_name
 from lsp_server.refactor.code.node import Node, same
@@ -25,9 +26,6 @@ _POSITIONS = {
     "a bound of a type": re.compile(r"^(trait_bounds|where_predicate|type_bound|constraint)$"),
     "an attribute": re.compile(r"^attribute_item$"),
 }
-_ANNOTATIONS = frozenset(
-    {"marker_annotation", "annotation", "decorator", "attribute", "attribute_list", "attribute_group"}
-)
 _STREAMS = frozenset({"<<", ">>"})
 """Operators of which each takes what the one before it gave."""
 _FIXTURE, _PROVIDER = "a fixture of PHPUnit", "what hands data to tests of PHPUnit"
@@ -145,7 +143,7 @@ def _qualified_name(node: Node) -> str:
 
 def _position(node: Node) -> str:
     above = node.parent
-    if node.kind in _ANNOTATIONS and any("parameter" in one.kind for one in itertools.islice(node.ancestors(), 2)):
+    if is_annotation(node) and any("parameter" in one.kind for one in itertools.islice(node.ancestors(), 2)):
         return "a parameter's"
     if is_callee(node) and PLAIN_KIND.search(node.kind):
         return "a conversion"

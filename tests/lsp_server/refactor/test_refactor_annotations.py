@@ -55,3 +55,20 @@ def test_the_annotation_of_a_parameter_is_another_one(language: str, old: str, b
         assert doubts(edit) == [f"it is {here} here, and {there} in the example"]
     other = form.replace("d(", "h(").replace("D(", "H(")
     assert sure_edit(language, text, (other.format(old), without(other))).applied(text) == without(form)
+
+
+@pytest.mark.parametrize(
+    ("language", "old", "form"),
+    [
+        ("java", '@SuppressWarnings("a")', "class {0} {{\n  {1} void f() {{ }}\n}}\n"),
+        ("kotlin", '@Suppress("a")', "class {0} {{\n  {1} fun f() {{ }}\n}}\n"),
+        ("rust", "#[inline]", "struct {0};\n{1}\nfn f() {{ }}\n"),
+        ("python", "@staticmethod", "class {0}:\n    {1}\n    def f(a):\n        pass\n"),
+        ("swift", "@discardableResult", "class {0} {{\n  {1} func f() {{ }}\n}}\n"),
+    ],
+)
+def test_what_an_annotation_says_of_one_declaration_is_meant_for_that(language: str, old: str, form: str) -> None:
+    text = form.format("B", old)
+    edit = sure_edit(language, text, (form.format("A", old), without(form.replace("{1}", "{}").replace("{0}", "A"))))
+    assert not edit.edits
+    assert doubts(edit) == ["only its syntax is as in the example"]
