@@ -11,7 +11,7 @@ _OF_ONE = frozenset(
     {"Override", "SuppressWarnings", "Deprecated", "SafeVarargs", "FunctionalInterface", "Test", "Obsolete", "Suppress"}
     | {"inline", "allow", "cfg", "cold", "derive", "must_use", "repr", "test", "override", "available", "objc"}
     | {"discardableResult", "JvmStatic", "JvmField", "property", "staticmethod", "classmethod", "abstractmethod"}
-    | {"overload", "dataclass", "fixture", "Nullable", "NonNull", "NotNull"}
+    | {"overload", "dataclass", "fixture"}
 )
 """Those that tell the compiler or a tool something of one declaration, for a reason that others may not have."""
 
