@@ -126,6 +126,8 @@ def _annotations_gone(before: Node, after: Node) -> list[Node]:
     ones = [one for child in before.children for one in (child, *child.children) if is_annotation(one)]
     kept = {node.digest for node in after.walk()} if ones else set()
     gone = [one for one in ones if one.digest not in kept]
+    if not gone:
+        return []
     inside = {id(leaf) for one in gone for leaf in one.leaves()}
     rest = [leaf.text for leaf in before.leaves() if id(leaf) not in inside]
     return gone if rest == [leaf.text for leaf in after.leaves()] else []

@@ -244,10 +244,10 @@ def _leaf(kind: str, field: str, named: bool, start: int, end: int, text: str) -
 def _branch(kind: str, field: str, named: bool, start: int, end: int, children: list[Node]) -> Node:
     made = Node(kind, field, named, start, end, "", tuple(children), 0)
     made.digest = hash((kind, "", *[child.digest for child in children]))
-    wanted = _NAMED.get(kind, ())
-    name = next((one for one in children if one.kind in wanted and one.field != "initializer"), None)
-    if name is not None:
-        name.field = "name"
+    if (wanted := _NAMED.get(kind)) is not None:
+        name = next((one for one in children if one.kind in wanted and one.field != "initializer"), None)
+        if name is not None:
+            name.field = "name"
     for child in children:
         child.parent = made
     return made

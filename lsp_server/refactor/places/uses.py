@@ -225,14 +225,12 @@ class Uses:
             return self._argument(leaf)
         if found is self._own:
             return self._of_other_loop(leaf)
-        if self._own is not None and _receiver_type(found) == _receiver_type(self._own) != "":
+        if _receiver_type(found) == _receiver_type(self._own) != "":
             return _taken(self._new, self._names, found.scope)
-        doubt = (
-            _taken(self._new, self._names, found.scope)
-            if self._rename.is_of_all
-            else "another declaration has this name"
-        )
-        return doubt if len(self._old) >= _LEAST else None
+        if len(self._old) < _LEAST:
+            return None
+        is_meant = self._rename.is_of_all
+        return _taken(self._new, self._names, found.scope) if is_meant else "another declaration has this name"
 
     def _argument(self, leaf: Node) -> str | None:
         """Return the doubt of a name that an argument is given by, if the parameter of a function was renamed."""
