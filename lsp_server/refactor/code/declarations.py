@@ -18,7 +18,7 @@ from lsp_server.refactor.code.grammar import (
     is_parameters,
 )
 from lsp_server.refactor.code.grammar import is_string_content as is_content
-from lsp_server.refactor.code.member import constructed, is_member, is_qualified, last_name
+from lsp_server.refactor.code.member import constructed, is_member, is_own_variable, is_qualified, last_name
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.preprocessor import is_macro, names_in
 from lsp_server.refactor.code.syntax import Syntax
@@ -88,7 +88,7 @@ class Names:
         for leaf in syntax.root.leaves():
             if leaf.parent is not None and leaf.parent.kind == "preproc_params":
                 continue
-            if is_name(leaf) or leaf.kind.startswith("shorthand_") or is_content(leaf):
+            if is_name(leaf) or leaf.kind.startswith("shorthand_") or is_content(leaf) or is_own_variable(leaf):
                 self._leaves[leaf.text].append(leaf)
             elif leaf.kind == "preproc_arg":
                 for name in names_in(leaf, syntax.data):
@@ -150,6 +150,10 @@ class Names:
             return self._imported(leaf)
         if is_macro(leaf):
             return Declaration(leaf, "global", self.syntax.root, 0, inner_parent(leaf))
+        if is_own_variable(leaf):
+            owner = class_around(leaf) or self.syntax.root
+            name, bases = class_name(owner), bases_of(owner)
+            return Declaration(leaf, "member", owner, 0, inner_parent(leaf), name, bases=bases)
         if is_member(leaf) and leaf.parent is not None and is_access(leaf.parent) and not is_qualified(leaf):
             return self._attribute(leaf)
         node, qualifier, is_called = _climbed(leaf)

@@ -65,6 +65,11 @@ def constructed(leaf: Node) -> Node | None:
     return owner if owner is not None and owner.text == leaf.text else None
 
 
+def is_own_variable(leaf: Node) -> bool:
+    """Return whether a name of Ruby is a variable of the object or of its class: `@x`, `@@x`."""
+    return leaf.kind in ("instance_variable", "class_variable")
+
+
 def is_qualified(leaf: Node) -> bool:
     """Return whether a name of C++ has a class or a namespace before it."""
     return leaf.parent is not None and leaf.parent.kind == "qualified_identifier" and leaf.field == "name"

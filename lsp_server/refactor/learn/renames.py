@@ -13,7 +13,7 @@ from lsp_server.refactor.code.bindings import imports_of, namespaces_of, origin
 from lsp_server.refactor.code.declarations import Declaration, Names, class_around, class_name, is_class, names_of
 from lsp_server.refactor.code.grammar import SELF, is_name, is_string_content
 from lsp_server.refactor.code.imports import Import
-from lsp_server.refactor.code.member import is_member
+from lsp_server.refactor.code.member import is_member, is_own_variable
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.preprocessor import is_macro
 from lsp_server.refactor.code.syntax import Syntax
@@ -179,7 +179,8 @@ def _declared(leaf: Node, names: Names) -> Declaration | None:
     one = declared.get(leaf.start)
     if one is None and leaf.index == 0 and leaf.parent is not None and leaf.parent.kind in KEYED:
         return member_of_keys(declared.values())
-    return one if one is not None and (one.leaf is leaf or one.sort == "local" or is_macro(leaf)) else None
+    is_any = is_macro(leaf) or is_own_variable(leaf)  # each of them is as good
+    return one if one is not None and (one.leaf is leaf or one.sort == "local" or is_any) else None
 
 
 def _renamed(change: Change) -> list[tuple[Node, Node]]:
@@ -192,8 +193,8 @@ def _renamed(change: Change) -> list[tuple[Node, Node]]:
     for one, other in zip(old, new, strict=True):
         if one.text == other.text and one.kind == other.kind:
             continue
-        is_plain = one.kind == other.kind and other.text.strip("_$") and other.text.isidentifier()
-        if not is_plain or not (is_name(one) or one.kind.startswith("shorthand_")):
+        is_plain = one.kind == other.kind and other.text.strip("_$@") and other.text.lstrip("@").isidentifier()
+        if not is_plain or not (is_name(one) or is_own_variable(one) or one.kind.startswith("shorthand_")):
             return []
         found.append((one, other))
     return found
@@ -215,7 +216,7 @@ def _rule(one: Declaration, old: Node, new: Node, names: Names, after: Syntax, p
         one.is_function,
         frozenset({one.owner} - {""}),
         clash=_clash(one, new.text, names)
-        if old is one.leaf or is_key or is_macro(old)
+        if old is one.leaf or is_key or is_macro(old) or is_own_variable(old)
         else "the name is set above the example too",
         is_key=is_key,
     )
@@ -262,6 +263,9 @@ def _clash(one: Declaration, new: str, names: Names) -> str:
     """Return why a declaration cannot have a name without a doubt; "" if nothing else has it there."""
     if _has_overloads(one, names):
         return f"{f'`{one.owner}`' if one.owner else 'the file'} has several functions of this name"
+    symbol = f":{one.leaf.text.lstrip('@')}"
+    if is_own_variable(one.leaf) and any(leaf.text == symbol for leaf in one.scope.leaves()):
+        return f"`{symbol}` names it too"
     if one.sort == "member":
         is_known = any(other.owner == one.owner for other in names.declared(new).values() if other.sort == "member")
     else:

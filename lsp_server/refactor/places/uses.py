@@ -66,7 +66,11 @@ def uses_in(rule: Rule, syntax: Syntax, digest: str, path: str) -> list[Use]:
     same = [one for one in imports if same_origin(one.owner, rename.owner)]
     if same:
         return list(Uses(rule, names, same[0]).all())
-    return _uses_in_module(rule, rename, names) if _is_imported_from(rule, rename.owner, path) else []
+    is_meant = _is_imported_from(rule, rename.owner, path)
+    if is_meant or rename.owner.startswith(".") or not names.traits.names_all:
+        return _uses_in_module(rule, rename, names) if is_meant else []
+    # A package may hand on what one of its files has.
+    return _uses_in_module(rule, rename, names, "another module may have it")
 
 
 def _unused(gone: Import, syntax: Syntax, path: str) -> Iterator[tuple[Node, str]]:
@@ -115,13 +119,13 @@ def _qualified_uses(rule: Rule, rename: Rename, names: Names, own: bool) -> list
     return [Use(one.leaf, doubt, one.before) for one in apart]
 
 
-def _uses_in_module(rule: Rule, rename: Rename, names: Names) -> list[Use]:
+def _uses_in_module(rule: Rule, rename: Rename, names: Names, doubt: str = "") -> list[Use]:
     """Return the declaration of an import that got another name, and its uses in the file that has it."""
     old, new = rule.words
     found = [one for one in names.declared(old).values() if one.sort == "global"]
     if not found:
         return []
-    of_global = attrs.evolve(rename, sort="global", clash=_taken(new, names))
+    of_global = attrs.evolve(rename, sort="global", clash=doubt or _taken(new, names))
     return list(Uses(attrs.evolve(rule, task=of_global), names, found[0]).all())
 
 

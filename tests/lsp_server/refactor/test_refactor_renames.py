@@ -28,6 +28,7 @@ MEMBERS = [
     ("java", "class A {\n    private final C DECL;\n    A(C ALSO) { this.OLD = ALSO; }\n    int f() { return OLD.g() + this.OLD.h(); }\n}\nclass B {\n    C ALSO;\n    int g() { return ALSO.f(); }\n}\n"),
     ("cpp", "class A {\n public:\n  int f() { return OLD + this->OLD; }\n private:\n  int DECL;\n};\nint A::g() { return OLD; }\nclass B {\n  int ALSO;\n  int g() { return ALSO; }\n};\n"),
     ("rust", "struct A {\n    DECL: u8,\n}\nstruct B {\n    ALSO: u8,\n}\nimpl A {\n    fn f(&self, ALSO: u8) -> A {\n        g(self.OLD);\n        A { OLD: ALSO }\n    }\n}\nimpl B {\n    fn f(&self) -> u8 {\n        B { ALSO: 1 }.f() + self.ALSO\n    }\n}\n"),
+    ("ruby", "class A\n  def initialize(b)\n    @DECL = b\n  end\n  def f\n    @OLD + g\n  end\nend\nclass B\n  def g\n    @ALSO = 1\n  end\nend\n"),
     ("go", "package p\n\ntype A struct {\n\tDECL int\n}\ntype B struct {\n\tALSO int\n}\n\nfunc (a *A) F(b *B) A {\n\ta.OLD = b.ALSO\n\treturn A{OLD: 1}\n}\n"),
 ]  # fmt: skip
 
