@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from lsprotocol import types
+from starlette.responses import Response
 from support.lsp_editor import INVOKED, Editor, engine_home, ready_session, shown
 from support.remote_server import ModelServer
 from support.scripted_model import guesses
@@ -68,9 +69,14 @@ async def test_who_asks_twice_gets_the_same_in_the_same_order(editor: Editor, se
 async def test_who_asks_again_before_the_answer_is_told_nothing_of_the_first_question(
     editor: Editor, server: ModelServer
 ) -> None:
-    told = len(editor.client.messages)
+    told, quick = len(editor.client.messages), server.behaviour
     editor.type("clo")
 
+    async def slow(*request: Any) -> Response:
+        await asyncio.sleep(1)  # so that the second question is there before the first answer, also on a busy machine
+        return await quick(*request)
+
+    server.behaviour = slow
     first, second = await asyncio.gather(shown(editor, INVOKED), shown(editor, INVOKED))
 
     assert first == []
