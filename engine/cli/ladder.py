@@ -69,15 +69,19 @@ def measured_pass() -> PassTime | None:
 
 def measured_devices(memories: list[DeviceMemory]) -> list[DeviceMemory]:
     """Return the devices that a larger model would run on, a processor with the speed of our kernel. Takes a second."""
-    measured = None if any(memory.is_gpu for memory in memories) else measured_pass()
+    measured = _pass_on(memories)
     speed = 0.0 if measured is None else measured.bytes_per_s
     return [attrs.evolve(device, kernel_bytes_per_s=speed) for device in answering_devices(memories)]
 
 
 def measured_rungs(memories: list[DeviceMemory]) -> list[Rung]:
     """Return the rungs of a machine with these memories, this one, with their times. Takes about a second."""
-    has_gpu = any(memory.is_gpu for memory in memories)
-    return rungs_here(memories, None if has_gpu else measured_pass())
+    return rungs_here(memories, _pass_on(memories))
+
+
+def _pass_on(memories: list[DeviceMemory]) -> PassTime | None:
+    """Return the time of a pass where a larger model would run on the processor; None where a GPU would have it."""
+    return None if any(memory.is_gpu for memory in memories) else measured_pass()
 
 
 def best_rung(budget_ms: float) -> Rung:

@@ -136,7 +136,7 @@ def read_catalog(path: Path) -> Mapping[str, CatalogModel]:
 
 DEFAULT_BUDGET_MS = 500
 """The default of the setting midspan.budgetMs."""
-PASSES = 8
+_PASSES = 8
 """Passes of an answer after the text around the hole is read: DiffusionGemma's default, and about what a line takes the
 other models."""
 SHARE_OF_SPEED = 0.5
@@ -216,24 +216,32 @@ def _in_kernel(memory: DeviceMemory, model: CatalogModel) -> bool:
 def milliseconds_of(memory: DeviceMemory, model: CatalogModel, precision: Precision) -> float | None:
     """Return about how long an answer takes after a key press; None if the device's speed is not known.
 
-    A pass reads all weights once, and multiplies each row with the weights that are active for it. Where the kernel was
-    timed, its passes of few rows take what reading the weights takes: one for the key, the others for the text.
+    A pass reads all weights once, and multiplies each row with the weights that are active for it, but where the kernel
+    was timed.
     """
     if not memory.bytes_per_s or not memory.operations_per_s:
         return None
     active = model.active_parameters or model.parameters
     weights = bytes_of_weights(model.parameters, precision, 0, memory.plain_bytes)
     in_kernel, causal = _in_kernel(memory, model), FAMILIES[model.family].causal
+    if in_kernel and causal and memory.kernel_bytes_per_s:
+        return milliseconds_of_passes(model.pass_bytes or weights, memory.kernel_bytes_per_s)
     operations_per_s = memory.operations_per_s * (_KERNEL_SPEED if in_kernel else 1)
     rows_of_pass = _DRAFT_ROWS if in_kernel and causal else _CANVAS_ROWS
-    if in_kernel and causal and memory.kernel_bytes_per_s:
-        return 1000 * (1 + PASSES) * (model.pass_bytes or weights) / memory.kernel_bytes_per_s
     read = _KEY_TOKENS if causal else _READ_TOKENS["gpu" if memory.is_gpu else "memory"]
 
     def seconds(rows: int) -> float:
         return max(weights / memory.bytes_per_s, 2 * rows * active / operations_per_s) / SHARE_OF_SPEED
 
-    return 1000 * (seconds(read) + PASSES * seconds(rows_of_pass))
+    return 1000 * (seconds(read) + _PASSES * seconds(rows_of_pass))
+
+
+def milliseconds_of_passes(pass_bytes: float, bytes_per_s: float) -> float:
+    """Return about how long an answer takes where a pass of few rows takes what reading its weights does.
+
+    One pass reads the key, the others write a line.
+    """
+    return 1000 * (1 + _PASSES) * pass_bytes / bytes_per_s
 
 
 def _rounded(milliseconds: float) -> str:

@@ -13,7 +13,7 @@ import attrs
 from engine.errors import MidspanError
 from engine.folders import config_folder
 from engine.json_file import read_json, write_config
-from engine.library.catalog import PASSES, CatalogModel, catalog, milliseconds_of
+from engine.library.catalog import CatalogModel, catalog, milliseconds_of, milliseconds_of_passes
 from engine.library.device_memory import UNKNOWN, DeviceMemory, gigabytes, machine_memory
 from engine.library.precision_names import Precision
 from engine.library.resolve import other_models
@@ -49,7 +49,7 @@ class PassTime:
         """
         if model.pass_bytes is None:
             return None
-        return 1000 * (1 + PASSES) * model.pass_bytes / self.bytes_per_s
+        return milliseconds_of_passes(model.pass_bytes, self.bytes_per_s)
 
 
 @attrs.frozen

@@ -34,6 +34,8 @@ _NEVER_BOUND = SELF | {"super"}
 _BEFORE_MEMBER = (".", "::")
 _IMPORTS_ONE = ("go", "java", "kotlin", "scala", "php")
 _ROOTS = ("\\", "::")
+Brought = tuple[str, Node, bool]
+"""A free name that only a template has, a leaf of the example with it, and whether its file binds it."""
 
 
 def free_names(nodes: Sequence[Node], sides: Sides, scopes: Scopes) -> tuple[Name, ...]:
@@ -44,7 +46,7 @@ def free_names(nodes: Sequence[Node], sides: Sides, scopes: Scopes) -> tuple[Nam
             continue
         binding = scopes.binding(leaf.text, leaf)
         own = package_import(leaf.text, scopes.syntax) if binding == UNKNOWN else None
-        if binding != UNKNOWN or own is not None or is_used_as_thing(leaf):
+        if binding != UNKNOWN or own is not None or _is_used_as_thing(leaf):
             kind = "fragment" if binding == UNKNOWN and own is None and not scopes.has_imports else binding.kind
             kind = "variable" if kind == "global" and _is_receiver_alone(leaf, scopes) else kind
             names.setdefault(leaf.text, Name(leaf.text, kind, own.source if own is not None else binding.source))
@@ -64,7 +66,7 @@ def _is_receiver_alone(leaf: Node, scopes: Scopes) -> bool:
 
 def free_fragment_names(nodes: Sequence[Node], pattern: Sequence[Pattern]) -> tuple[Name, ...]:
     """Return the constant names of code that stands alone: nothing says what they are."""
-    used = [leaf.text for leaf in _constant_leaves(nodes, pattern) if _is_free(leaf) and is_used_as_thing(leaf)]
+    used = [leaf.text for leaf in _constant_leaves(nodes, pattern) if _is_free(leaf) and _is_used_as_thing(leaf)]
     return tuple(Name(text, "fragment") for text in dict.fromkeys(used))
 
 
@@ -90,7 +92,7 @@ def _is_member(leaf: Node) -> bool:
     return is_access(parent) or (at > 1 and parent.children[at - 1].text in _BEFORE_MEMBER)
 
 
-def is_used_as_thing(leaf: Node) -> bool:
+def _is_used_as_thing(leaf: Node) -> bool:
     """Return whether a name is called, a receiver or a type, and not an operand only."""
     node: Node | None = leaf
     while node is not None and node.parent is not None:
@@ -106,7 +108,7 @@ def is_used_as_thing(leaf: Node) -> bool:
     return False
 
 
-def is_type_name(leaf: Node) -> bool:
+def _is_type_name(leaf: Node) -> bool:
     """Return whether a name is that of a type, of an annotation, or before a `::`."""
     parent = leaf.parent
     if parent is None or leaf.kind == "type_identifier":
@@ -115,9 +117,18 @@ def is_type_name(leaf: Node) -> bool:
     return is_class or parent.kind in ("annotation", "marker_annotation", "named_type")
 
 
-def new_names(nodes: Sequence[Node], sides: Sides, before: Syntax, after: Syntax) -> NewNames:
-    """Return the names that only the template has, which was made of `nodes`, and the imports that they need."""
-    brought = names_brought(nodes, sides, after)
+def may_be_elsewhere(leaf: Node, syntax: Syntax) -> bool:
+    """Return whether a name that nothing in its file binds may be another file's, without an import."""
+    return _is_used_as_thing(leaf) or (_is_type_name(leaf) and not traits_of(syntax.language.id).names_all)
+
+
+def new_names(
+    brought: Sequence[Brought], nodes: Sequence[Node], sides: Sides, before: Syntax, after: Syntax
+) -> NewNames:
+    """Return the names that only the template has, which was made of `nodes`, and the imports that they need.
+
+    `brought` are those of `names_brought`.
+    """
     return NewNames(
         tuple(name for name, _, is_bound in brought if is_bound),
         tuple(name for name, _, is_bound in brought if not is_bound),
@@ -126,7 +137,7 @@ def new_names(nodes: Sequence[Node], sides: Sides, before: Syntax, after: Syntax
     )
 
 
-def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[tuple[str, Node, bool]]:
+def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[Brought]:
     """Return the free names that only the template has, each with a leaf of `nodes` and whether its file binds it.
 
     Imports are left out: they come along. So are names that the edit itself binds.
@@ -134,7 +145,7 @@ def names_brought(nodes: Sequence[Node], sides: Sides, after: Syntax) -> list[tu
     scopes = Scopes(after, imports_of(after))
     leaves = _new_leaves(nodes, sides)
     bound = {leaf.text for leaf in leaves if declares(leaf, after.root, after.language.id)}
-    found: dict[str, tuple[str, Node, bool]] = {}
+    found: dict[str, Brought] = {}
     for leaf in filter(_is_free, leaves):
         binding = scopes.binding(leaf.text, leaf)
         if leaf.text not in bound and leaf.text not in BROUGHT and binding.kind != "import":

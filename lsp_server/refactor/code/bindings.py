@@ -119,8 +119,9 @@ def package_of(syntax: Syntax) -> str:
 
 def namespaces_of(node: Node) -> list[str]:
     """Return the names of the packages or namespaces that a declaration is in, the outermost first."""
-    inside = [above for above in node.ancestors() if _PACKAGE.search(above.kind)]
-    top = [one for above in node.ancestors() for one in above.children if above.parent is None]
+    around = [*node.ancestors()]
+    inside = [above for above in around if _PACKAGE.search(above.kind)]
+    top = around[-1].children if around else ()
     heads = [one for one in top if _PACKAGE.search(one.kind) and one.end <= node.start and one.child("body") is None]
     return re.findall(r"\w+", " ".join(map(_declared_name, (*heads[-1:], *reversed(inside)))))
 

@@ -7,7 +7,7 @@ import attrs
 
 from lsp_server.languages.language import Language
 from lsp_server.refactor.change.difference import Change, Difference, difference
-from lsp_server.refactor.change.free_names import free_names, is_type_name, is_used_as_thing, names_brought, new_names
+from lsp_server.refactor.change.free_names import Brought, free_names, may_be_elsewhere, names_brought, new_names
 from lsp_server.refactor.change.generalise import Sides, generalise, is_other_literal, is_prose
 from lsp_server.refactor.change.import_roots import root_rule_of_code
 from lsp_server.refactor.change.overrides import override_rules
@@ -18,7 +18,6 @@ from lsp_server.refactor.code.grammar import is_name, root_level
 from lsp_server.refactor.code.imports import Import, ImportEdit
 from lsp_server.refactor.code.node import Node, same
 from lsp_server.refactor.code.syntax import Syntax, indent_unit
-from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.edit.checks import hidden_names
 from lsp_server.refactor.edit.layout import changed_ending
 from lsp_server.refactor.learn.example import Example, NoRule, parsed
@@ -281,7 +280,8 @@ def _learn_sides(
     if not is_code and is_other_literal(change) and len(list(items(sides.pattern))) == 1:
         return None  # a number alone, as in YAML, is in many places
     brought = names_brought(change.after, sides, after)
-    rule = rule_of(sides, change.before, change.after, before, after, free_names(change.before, sides, scopes))
+    names = free_names(change.before, sides, scopes)
+    rule = rule_of(sides, change.before, change.after, before, after, names, brought)
     match = match_at(rule.pattern[0], change.before[0]) if len(rule.pattern) == 1 else None
     unread = tuple(name for name in rule.new_names.binds if _count(name, change.after) == 1)
     rule = attrs.evolve(
@@ -304,7 +304,7 @@ def _learn_sides(
             new_names=attrs.evolve(rule.new_names, assumed=assumed),
             around=attrs.evolve(rule.around, position=position, in_annotation=in_annotation(old), named=named),
         )
-    unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not _may_be_elsewhere(leaf, before))
+    unknown = tuple(name for name, leaf, is_bound in brought if not is_bound and not may_be_elsewhere(leaf, before))
     wide = _wide_rule(change, before, after, path) if has_widest else None
     return Learned(rule, sort_of(change, scopes), change.before if match is not None else (), unknown, wide)
 
@@ -322,11 +322,6 @@ def _follows(rule: Rule, before: Syntax) -> tuple[tuple[Import, Import], ...]:
     return tuple((one, other) for one in old for other in new if one is not None and other is not None)
 
 
-def _may_be_elsewhere(leaf: Node, syntax: Syntax) -> bool:
-    """Return whether a name that nothing in its file binds may be another file's, without an import."""
-    return is_used_as_thing(leaf) or (is_type_name(leaf) and not traits_of(syntax.language.id).names_all)
-
-
 def _wide_rule(change: Change, before: Syntax, after: Syntax, path: str) -> Rule | None:
     """Return the widest form of the rule of a change; None if it has none."""
     is_small = spread_value(change) is not None or is_other_literal(change)
@@ -334,7 +329,8 @@ def _wide_rule(change: Change, before: Syntax, after: Syntax, path: str) -> Rule
     if found is None:
         return None
     names = free_names((found.before,), found.sides, Scopes(before, imports_of(before)))
-    wide = rule_of(found.sides, (found.before,), (found.after,), before, after, names)
+    brought = names_brought((found.after,), found.sides, after)
+    wide = rule_of(found.sides, (found.before,), (found.after,), before, after, names, brought)
     uses = uses_of((found.before,), (found.after,), found.sides.pattern)
     position = position_of_modifier(found.before) or role_in_tests(found.before, before)
     return attrs.evolve(
@@ -353,15 +349,21 @@ def _names_in(match: Match | None) -> tuple[str, ...]:
 
 
 def rule_of(
-    sides: Sides, old: Sequence[Node], new: Sequence[Node], before: Syntax, after: Syntax, names: tuple[Name, ...]
+    sides: Sides,
+    old: Sequence[Node],
+    new: Sequence[Node],
+    before: Syntax,
+    after: Syntax,
+    names: tuple[Name, ...],
+    brought: Sequence[Brought],
 ) -> Rule:
-    """Return the rule of two sides, which were made from the nodes `old` and `new`."""
+    """Return the rule of two sides, which were made from the nodes `old` and `new`. `brought` is of names_brought."""
     return Rule(
         before.language.id,
         sides.pattern,
         sides.template,
         names=names,
-        new_names=new_names(new, sides, before, after),
+        new_names=new_names(brought, new, sides, before, after),
         edges=Edges(
             after.line_indent(new[0].start) if new else "",
             indent_unit(after, after.language),

@@ -8,7 +8,7 @@ from contextlib import suppress
 import attrs
 
 from lsp_server.languages.language import Language
-from lsp_server.refactor.change.free_names import free_fragment_names
+from lsp_server.refactor.change.free_names import free_fragment_names, names_brought
 from lsp_server.refactor.change.generalise import Side, Sides
 from lsp_server.refactor.code.bindings import import_edit
 from lsp_server.refactor.code.grammar import (
@@ -151,7 +151,8 @@ def _explicit(example: Example, place: InContext, language: Language) -> RuleSet
     if not pattern or (weight(pattern) < ENOUGH and not is_constant(pattern)):
         raise NoRule("no rule: the code before the edit fits nearly everywhere; add a name that must be there")
     sides = Sides(pattern, template)
-    rule = rule_of(sides, old, new, before, after, free_fragment_names(old, pattern))
+    brought = names_brought(new, sides, after)
+    rule = rule_of(sides, old, new, before, after, free_fragment_names(old, pattern), brought)
     names = attrs.evolve(rule.new_names, known=())  # what a fragment binds says nothing of a file
     return RuleSet(language.id, (attrs.evolve(rule, new_names=names),), import_edit(before, after))
 

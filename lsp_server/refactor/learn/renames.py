@@ -11,15 +11,15 @@ from lsp_server.refactor.change.difference import Change
 from lsp_server.refactor.change.import_roots import MODULE, is_other_module
 from lsp_server.refactor.code.bindings import imports_of, namespaces_of, origin
 from lsp_server.refactor.code.declarations import Declaration, Names, class_around, class_name, is_class, names_of
-from lsp_server.refactor.code.grammar import SELF, is_name, is_string_content
+from lsp_server.refactor.code.grammar import SELF, is_name
 from lsp_server.refactor.code.imports import Import
-from lsp_server.refactor.code.member import is_member, is_own_variable
+from lsp_server.refactor.code.member import is_own_variable
 from lsp_server.refactor.code.node import Node
 from lsp_server.refactor.code.preprocessor import is_macro
 from lsp_server.refactor.code.syntax import Syntax
 from lsp_server.refactor.code.traits import traits_of
 from lsp_server.refactor.places.members import KEYED, member_of_keys
-from lsp_server.refactor.places.uses import Uses, is_fixture, module_of, module_path, of_module
+from lsp_server.refactor.places.uses import Uses, is_fixture, module_of, module_path, of_module, taken
 from lsp_server.refactor.rules.pattern import Leaf
 from lsp_server.refactor.rules.rule import NewNames, Rule
 from lsp_server.refactor.rules.task import Rename
@@ -179,8 +179,12 @@ def _declared(leaf: Node, names: Names) -> Declaration | None:
     one = declared.get(leaf.start)
     if one is None and leaf.index == 0 and leaf.parent is not None and leaf.parent.kind in KEYED:
         return member_of_keys(declared.values())
-    is_any = is_macro(leaf) or is_own_variable(leaf)  # each of them is as good
-    return one if one is not None and (one.leaf is leaf or one.sort == "local" or is_any) else None
+    return one if one is not None and (one.leaf is leaf or one.sort == "local" or _is_each(leaf)) else None
+
+
+def _is_each(leaf: Node) -> bool:
+    """Return whether each leaf like it declares its name: that of a macro of C, a variable of an object of Ruby."""
+    return is_macro(leaf) or is_own_variable(leaf)
 
 
 def _renamed(change: Change) -> list[tuple[Node, Node]]:
@@ -216,7 +220,7 @@ def _rule(one: Declaration, old: Node, new: Node, names: Names, after: Syntax, p
         one.is_function,
         frozenset({one.owner} - {""}),
         clash=_clash(one, new.text, names)
-        if old is one.leaf or is_key or is_macro(old) or is_own_variable(old)
+        if old is one.leaf or is_key or _is_each(old)
         else "the name is set above the example too",
         is_key=is_key,
     )
@@ -263,12 +267,10 @@ def _clash(one: Declaration, new: str, names: Names) -> str:
     """Return why a declaration cannot have a name without a doubt; "" if nothing else has it there."""
     if _has_overloads(one, names):
         return f"{f'`{one.owner}`' if one.owner else 'the file'} has several functions of this name"
-    symbol = f":{one.leaf.text.lstrip('@')}"
-    if is_own_variable(one.leaf) and any(leaf.text == symbol for leaf in one.scope.leaves()):
+    symbol = f":{one.leaf.text.lstrip('@')}" if is_own_variable(one.leaf) else ""
+    if symbol and any(leaf.text == symbol for leaf in one.scope.leaves()):
         return f"`{symbol}` names it too"
     if one.sort == "member":
         is_known = any(other.owner == one.owner for other in names.declared(new).values() if other.sort == "member")
-    else:
-        inside = (leaf for leaf in names.leaves(new) if one.scope.start <= leaf.start < one.scope.end)
-        is_known = any(not is_member(leaf) and not is_string_content(leaf) for leaf in inside)
-    return f"`{new}` is something else there" if is_known else ""
+        return f"`{new}` is something else there" if is_known else ""
+    return taken(new, names, one.scope)

@@ -8,6 +8,7 @@ from typing import Literal
 import attrs
 
 from lsp_server.refactor.change.difference import Change
+from lsp_server.refactor.change.free_names import Brought
 from lsp_server.refactor.change.generalise import Sides
 from lsp_server.refactor.change.overrides import overrides_known
 from lsp_server.refactor.code.annotations import is_annotation_kind, is_of_one
@@ -105,7 +106,7 @@ def is_syntax_alone(pattern: Sequence[Pattern], template: Sequence[Pattern]) -> 
     return repeated + sum(_says(one, frozenset(), is_prefix_enough) for one in pattern) < _ENOUGH
 
 
-def assumed_names(change: Change, sides: Sides, brought: Sequence[tuple[str, Node, bool]], after: Syntax) -> list[str]:
+def assumed_names(change: Change, sides: Sides, brought: Sequence[Brought], after: Syntax) -> list[str]:
     """Return the names that an edit reads, that nothing binds, and that are hardly known in another file.
 
     `brought` are those of `names_brought`.

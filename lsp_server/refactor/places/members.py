@@ -1,5 +1,6 @@
 """The uses of a member that got another name: which are its, and which may be those of another type's."""
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -42,7 +43,6 @@ class Members:
         self._old, self._rename, self._names, self._own = old, rename, names, own
         self._imports, self._traits = imports_of(names.syntax), names.traits
         self._rivalry = rivalry(old, rename, own)
-        self._owners = [[owner] for owner in rename.family]
 
     def doubt(self, leaf: Node) -> str | None:
         """Return the doubt of a use, as in Use; None if it is none."""
@@ -66,7 +66,7 @@ class Members:
 
     def _declared(self, found: Declaration) -> str | None:
         if found.sort == "import":
-            return "" if path_before(found.leaf)[-1:] in self._owners else None
+            return self._in_path(found.leaf)
         if found.sort != "member":
             holder = found.holder if found.sort == "local" else None
             is_of_member = holder is not None and any(map(is_member, self._named_in(holder)))
@@ -83,8 +83,8 @@ class Members:
     def _bare(self, leaf: Node) -> str | None:
         """Return the doubt of a name alone, where methods name the members of their class so."""
         if any(map(is_import, leaf.ancestors())):
-            return "" if path_before(leaf)[-1:] in self._owners else None
-        if self._imports_all() or inner_parent(leaf).kind == "switch_label":
+            return self._in_path(leaf)
+        if self._imports_all or inner_parent(leaf).kind == "switch_label":
             return self._rivalry
         if not self._traits.bare_fields:
             return None
@@ -92,8 +92,13 @@ class Members:
             return ""
         return self._rivalry if self._own is not None and self._traits.is_c else None
 
+    def _in_path(self, leaf: Node) -> str | None:
+        """Return the doubt of a name in the path of an import: it is a use behind a type of the family."""
+        return None if self._rename.family.isdisjoint(path_before(leaf)[-1:]) else ""
+
+    @functools.cached_property
     def _imports_all(self) -> bool:
-        """Return whether an import brings all members of a type of the family."""
+        """Whether an import brings all members of a type of the family."""
         words = (re.findall(r"[\w*]+", one.source) for one in self._imports.all if one.kind == "text")
         return any(
             one[-2:] == [owner, each] or (one[:2] == ["using", "static"] and one[-1] == owner)

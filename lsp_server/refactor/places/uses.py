@@ -23,7 +23,6 @@ from lsp_server.refactor.rules.task import Rename
 
 _LEAST = 3
 """The letters of a name whose other declarations are listed: `i` is declared everywhere."""
-_SEVERAL_WORDS = re.compile(r"[a-z0-9][A-Z]|\w_[A-Za-z]")
 _FILE_OF_MODULE = re.compile(r"((^|/)(__init__|index))?\.\w+$|(^|/)(mod|lib)\.rs$")
 _OWN_CRATE, _STANDARD = frozenset({"crate", "self", "super"}), frozenset({"std", "core", "alloc"})
 _PACKAGED = frozenset({"java", "kotlin", "scala", "php", "csharp", "cpp"})
@@ -125,7 +124,7 @@ def _uses_in_module(rule: Rule, rename: Rename, names: Names, doubt: str = "") -
     found = [one for one in names.declared(old).values() if one.sort == "global"]
     if not found:
         return []
-    of_global = attrs.evolve(rename, sort="global", clash=doubt or _taken(new, names))
+    of_global = attrs.evolve(rename, sort="global", clash=doubt or taken(new, names))
     return list(Uses(attrs.evolve(rule, task=of_global), names, found[0]).all())
 
 
@@ -193,7 +192,7 @@ class Uses:
         sort = {"local": self._local, "member": self._members.doubt, "fixture": self._fixture}
         self._classify: Callable[[Node], str | None] = sort.get(rename.sort, self._global)
         is_known = (own is not None and rename.sort != "import") or rename.sort == "member"
-        self._clash = clash if clash is not None else rename.clash if is_known else _taken(self._new, names)
+        self._clash = clash if clash is not None else rename.clash if is_known else taken(self._new, names)
 
     def all(self) -> Iterator[Use]:
         """Yield the uses in their order. Those that a text names too are all doubtful."""
@@ -230,11 +229,11 @@ class Uses:
         if found is self._own:
             return self._of_other_loop(leaf)
         if _receiver_type(found) == _receiver_type(self._own) != "":
-            return _taken(self._new, self._names, found.scope)
+            return taken(self._new, self._names, found.scope)
         if len(self._old) < _LEAST:
             return None
         is_meant = self._rename.is_of_all
-        return _taken(self._new, self._names, found.scope) if is_meant else "another declaration has this name"
+        return taken(self._new, self._names, found.scope) if is_meant else "another declaration has this name"
 
     def _argument(self, leaf: Node) -> str | None:
         """Return the doubt of a name that an argument is given by, if the parameter of a function was renamed."""
@@ -358,7 +357,7 @@ class Uses:
         return "it is the parameter of a function that is no test and no fixture" if self._own is not None else None
 
 
-def _taken(name: str, names: Names, scope: Node | None = None) -> str:
+def taken(name: str, names: Names, scope: Node | None = None) -> str:
     """Return a doubt if something has a name in a file, or in a scope of it; else ""."""
     inside = (leaf for leaf in names.leaves(name) if scope is None or scope.start <= leaf.start < scope.end)
     is_free = all(is_member(leaf) or is_string_content(leaf) for leaf in inside)
